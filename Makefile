@@ -1,0 +1,107 @@
+# make deps   install what a fresh Debian 12 lacks (root)
+# make        build/touchstone
+# make check  is every schedule still the reference's function, bit for bit?
+# make test   cmocka tests under ASan and UBSan, then the full grid
+# make golden rewrite our own goldens (a reviewable diff)
+CC ?= gcc
+B ?= build
+PACKAGES = gcc libc6-dev pkg-config libcmocka-dev libopenblas-dev libcjson-dev \
+	libpcre2-dev libutf8proc-dev libssl-dev libmpfr-dev
+LIBRARIES = libcjson libpcre2-8 libutf8proc libcrypto openblas
+ifeq ($(origin CC),default)
+CC = gcc
+endif
+
+# The same bits with and without -mfma; ten times faster with it.
+FMA := $(shell grep -qw fma /proc/cpuinfo 2>/dev/null && grep -qw avx2 /proc/cpuinfo && echo -mfma -mavx2)
+WARN = -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wdouble-promotion -Wstrict-prototypes \
+	-Wmissing-prototypes -Werror
+BASE = -std=c11 -D_POSIX_C_SOURCE=200809L -g -O3 -ffp-contract=off -fno-fast-math $(FMA) $(WARN)
+CFLAGS ?=
+LDLIBS = $(shell pkg-config --libs $(LIBRARIES)) -lm -fopenmp
+
+sources = $(sort $(shell find $(1) -name '*.c' 2>/dev/null))
+objects = $(patsubst $(2)/%.c,$(B)/$(3)/%.o,$(call sources,$(1)))
+BASE_O   = $(call objects,ref/base,ref,base)
+REF32_O  = $(call objects,ref/op ref/model,ref,ref32)
+REF64_O  = $(call objects,ref/op ref/model,ref,ref64)
+DECODE_O = $(call objects,ref/decode,ref,decode)
+FAST_O   = $(call objects,fast,fast,fast)
+TOOLS_O  = $(call objects,tools,tools,tools)
+TESTS    = $(patsubst tests/%.c,$(B)/tests/%,$(call sources,tests))
+LIB = $(B)/libtouchstone.a
+
+all: need
+	@$(MAKE) --no-print-directory $(B)/touchstone
+
+deps:
+	apt-get update
+	DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $(PACKAGES)
+
+# Installs nothing: names the one command for what is missing, and fails.
+need:
+	@{ command -v $(CC) && command -v pkg-config && pkg-config --exists $(LIBRARIES) cmocka mpfr; } >/dev/null \
+	|| { echo "touchstone: a compiler or a library is missing. As root: make deps"; exit 2; }
+
+check: all
+	$(B)/touchstone check
+
+test: all
+	@$(MAKE) --no-print-directory B=$(B)/san CFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=all" run-tests
+	tests/run $(B) $(B)/san
+
+golden: all
+	$(B)/touchstone golden
+
+clean:
+	rm -rf $(B)
+
+# Rooms: what each may include. -I names the rooms; the dependency file proves it,
+# however the include was spelled.
+$(B)/base/%.o:   ROOM = ref/base
+$(B)/ref32/%.o:  ROOM = ref/base $(if $(findstring /model/,$@),ref/op ref/model,ref/op)
+$(B)/ref64/%.o:  ROOM = ref/base $(if $(findstring /model/,$@),ref/op ref/model,ref/op)
+$(B)/decode/%.o: ROOM = ref/base ref/op ref/model ref/decode
+$(B)/fast/%.o:   ROOM = ref/base kernels fast
+$(B)/tools/%.o:  ROOM = ref/base ref/op ref/model ref/decode kernels fast tools
+$(B)/tests/%.o:  ROOM = ref/base ref/op ref/model ref/decode kernels fast tools tests
+$(B)/ref32/%.o:  EXTRA = -DTS_PRECISION=32 -fvisibility=hidden
+$(B)/ref64/%.o:  EXTRA = -DTS_PRECISION=64 -fvisibility=hidden
+$(B)/fast/%.o:   EXTRA = -fopenmp
+
+empty :=
+space := $(empty) $(empty)
+define compile
+@mkdir -p $(@D)
+$(CC) $(BASE) $(CFLAGS) $(EXTRA) $(addprefix -I,$(ROOM)) -MMD -MP -c $< -o $@
+@tests/room '$(subst $(space),|,$(strip $(ROOM)))' $(@:.o=.d) || { rm -f $@; exit 1; }
+endef
+
+$(B)/base/%.o $(B)/ref32/%.o $(B)/ref64/%.o $(B)/decode/%.o: ref/%.c ; $(compile)
+$(B)/fast/%.o: fast/%.c ; $(compile)
+$(B)/tools/%.o: tools/%.c ; $(compile)
+$(B)/tests/%.o: tests/%.c ; $(compile)
+
+# One object per precision; only its table of functions stays visible.
+$(B)/ref32.o: $(REF32_O)
+$(B)/ref64.o: $(REF64_O)
+$(B)/ref32.o $(B)/ref64.o:
+	ld -r -o $@.tmp $^
+	objcopy --localize-hidden $@.tmp $@
+	@rm $@.tmp
+
+$(LIB): $(BASE_O) $(B)/ref32.o $(B)/ref64.o $(DECODE_O) $(FAST_O) $(filter-out $(B)/tools/main.o,$(TOOLS_O))
+	@rm -f $@
+	ar rcs $@ $^
+
+$(B)/touchstone: $(B)/tools/main.o $(LIB)
+	$(CC) $(CFLAGS) $^ $(LDLIBS) -o $@
+
+$(B)/tests/%: $(B)/tests/%.o $(LIB)
+	$(CC) $(CFLAGS) $^ $(LDLIBS) -lcmocka -lmpfr -o $@
+
+run-tests: $(B)/touchstone $(TESTS)
+
+.PHONY: all deps need check test golden clean run-tests
+.PRECIOUS: $(B)/tests/%.o
+-include $(shell find $(B) -name '*.d' 2>/dev/null)

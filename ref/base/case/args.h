@@ -1,0 +1,140 @@
+/* What each operation takes: one struct per operation, shared by ref32, ref64
+ * (where ts_real is double) and every fast schedule. All arrays are dense and
+ * row-major; `dims` are written as in the papers. The arithmetic is defined over
+ * the reference function in ref/op/<name>.c. */
+#ifndef TS_CASE_ARGS_H
+#define TS_CASE_ARGS_H
+
+#include <stdint.h>
+#include "format/matrix.h"
+#include "num/real.h"
+
+/* y[n] = f(x[n]): exp, sigmoid, silu, softplus, rsqrt */
+typedef struct {
+    int64_t n;
+    const ts_real *x;
+    ts_real *y;
+} ts_map_args;
+
+/* y[n] = a[n] (op) b[n]: residual_add h + branch, swiglu silu(gate) * up, sigmoid_gate x * sigmoid(gate) */
+typedef struct {
+    int64_t n;
+    const ts_real *a, *b;
+    ts_real *y;
+} ts_zip_args;
+
+/* y[T,C] = row id[t] of w[V,C] */
+typedef struct {
+    int64_t T, V, C;
+    const int32_t *id;
+    const ts_matrix *w;
+    ts_real *y;
+} ts_embed_args;
+
+/* y[T,n] = rmsnorm(x[T,n]) * (centred ? 1 + w : w) */
+typedef struct {
+    int64_t T, n, centred;
+    double eps;
+    const ts_real *x, *w;
+    ts_real *y;
+} ts_rmsnorm_args;
+
+/* y[T,H,D] = x / ||x|| * scale, per head */
+typedef struct {
+    int64_t T, H, D;
+    double eps, scale;
+    const ts_real *x;
+    ts_real *y;
+} ts_l2norm_args;
+
+/* Depthwise causal conv + silu. x, y [T,C]; w [C,W]; state [C,W] = the last W inputs, oldest first */
+typedef struct {
+    int64_t T, C, W;
+    const ts_real *x, *w;
+    ts_real *state, *y;
+} ts_conv1d_args;
+
+/* a, b, g, beta [T,H]; A_log, dt_bias [H] */
+typedef struct {
+    int64_t T, H;
+    const ts_real *a, *b, *A_log, *dt_bias;
+    ts_real *g, *beta;
+} ts_gdn_gates_args;
+
+/* q, k [T,Hk,Dk] normalised and scaled; v, o [T,Hv,Dv]; g, beta [T,Hv]; state [Hv,Dk,Dv];
+ * pos = absolute position of row 0 (gdn_chunk64 cuts chunks at multiples of 64) */
+typedef struct {
+    int64_t T, Hk, Hv, Dk, Dv, pos;
+    const ts_real *q, *k, *v, *g, *beta;
+    ts_real *state, *o;
+} ts_gdn_args;
+
+/* x, z, y [T,H,D]; w [D] */
+typedef struct {
+    int64_t T, H, D;
+    double eps;
+    const ts_real *x, *w, *z;
+    ts_real *y;
+} ts_gated_norm_args;
+
+/* x, y [T,H,D], the first R of D rotated half-split; cos, sin [T,R/2] (rows of the tables at each position) */
+typedef struct {
+    int64_t T, H, D, R;
+    const ts_real *x, *cos, *sin;
+    ts_real *y;
+} ts_rope_args;
+
+/* Paged KV pool: element (token j, head h, channel c) lies at
+ * ((table[j / page] * Hkv + h) * page + j % page) * D + c of k and v. */
+typedef struct {
+    int64_t bf16; /* 1: uint16_t patterns; 0: ts_real */
+    int64_t page, pages;  /* tokens a page; pages in the pool */
+    const int32_t *table; /* logical page -> pool page */
+    void *k, *v;
+} ts_kv;
+
+/* Rounds and stores rows k, v [T,Hkv,D] as tokens pos .. pos+T-1 */
+typedef struct {
+    int64_t T, Hkv, D, pos;
+    const ts_real *k, *v;
+    ts_kv kv;
+} ts_kv_store_args;
+
+/* q, o [T,Hq,D]; row t sits at position pos[t] and sees keys j < len[t], j <= pos[t] and, if window > 0,
+ * pos[t] - j < window. parts = partitions of 128 keys covered. Inner tensors (NULL unless exposed):
+ * m, l [T,Hq,parts], acc [T,Hq,parts,D]. */
+typedef struct {
+    int64_t T, Hq, Hkv, D, parts, window;
+    double scale;
+    const ts_real *q;
+    const int32_t *pos, *len;
+    ts_kv kv;
+    ts_real *o, *m, *l, *acc;
+} ts_attention_args;
+
+/* y[T,N] = x[T,K] w[N,K]^T */
+typedef struct {
+    int64_t T, N, K;
+    const ts_real *x;
+    const ts_matrix *w;
+    ts_real *y;
+} ts_matmul_args;
+
+/* x[T,K] -> code[T,K], step[T,K/64], sum[T,K/64] */
+typedef struct {
+    int64_t T, K;
+    const ts_real *x;
+    int8_t *code;
+    ts_real *step, *sum;
+} ts_quantize_a64_args;
+
+/* y[T,N] from codes and an MLX group-64 matrix of 4 or 8 bits */
+typedef struct {
+    int64_t T, N, K;
+    const int8_t *code;
+    const ts_real *step, *sum;
+    const ts_matrix *w;
+    ts_real *y;
+} ts_matmul_a64s8_args;
+
+#endif

@@ -1,0 +1,75 @@
+/* The operations by name: one entry is one definition with one declared order
+ * ("a new order is a new name"). The tables let `check` make inputs for any
+ * operation, call any coding of it, and compare its outputs, without knowing it. */
+#ifndef TS_CASE_OP_H
+#define TS_CASE_OP_H
+
+#include <stddef.h>
+#include "case/args.h"
+
+typedef enum {
+    TS_OP_EXP, TS_OP_SIGMOID, TS_OP_SILU, TS_OP_SOFTPLUS, TS_OP_RSQRT,
+    TS_OP_RESIDUAL_ADD, TS_OP_SWIGLU, TS_OP_SIGMOID_GATE,
+    TS_OP_EMBED, TS_OP_RMSNORM, TS_OP_L2NORM, TS_OP_GATED_NORM,
+    TS_OP_CONV1D, TS_OP_GDN_GATES, TS_OP_GDN_STEP, TS_OP_GDN_CHUNK64,
+    TS_OP_ROPE, TS_OP_KV_STORE, TS_OP_ATTENTION,
+    TS_OP_MATMUL_DOT32, TS_OP_QUANTIZE_A64, TS_OP_MATMUL_A64S8,
+    TS_OP_COUNT,
+} ts_op_id;
+
+typedef enum {
+    TS_IN,    /* read */
+    TS_INOUT, /* read and written: part of the inputs and of the outputs */
+    TS_OUT,   /* written */
+    TS_INNER, /* written only by codings that expose it; NULL otherwise */
+} ts_role;
+
+typedef enum {
+    TS_FIELD_REAL,   /* ts_real[] */
+    TS_FIELD_I8,     /* int8_t[] */
+    TS_FIELD_I32,    /* int32_t[] */
+    TS_FIELD_MATRIX, /* const ts_matrix * [N,K] */
+    TS_FIELD_KV,     /* ts_kv embedded in the struct */
+} ts_field_kind;
+
+typedef struct {
+    const char *name;
+    ts_role role;
+    ts_field_kind kind;
+    size_t offset;      /* in the args struct */
+    const char *dim[4]; /* names of dims, "K/64" style quotients, or NULL */
+} ts_field;
+
+typedef struct {
+    const char *name;
+    size_t offset; /* of an int64_t */
+} ts_dim;
+
+typedef struct {
+    const char *name;
+    size_t offset; /* of a double */
+} ts_param;
+
+enum { TS_MAX_FIELDS = 12, TS_MAX_OP_DIMS = 8, TS_MAX_PARAMS = 2 };
+
+typedef struct {
+    const char *name;  /* file, function, test and golden share it */
+    const char *order; /* docs/contract.md */
+    int version;       /* op semantics version: part of every golden */
+    size_t args_size;
+    ts_dim dim[TS_MAX_OP_DIMS];
+    ts_param param[TS_MAX_PARAMS];
+    ts_field field[TS_MAX_FIELDS];
+    const char *units; /* product of dims that is the number of independent outputs, e.g. "T*Hq" */
+} ts_op;
+
+extern const ts_op ts_op_table[TS_OP_COUNT];
+
+/* TS_OP_COUNT if there is none. */
+ts_op_id ts_op_find(const char *name);
+
+int64_t ts_op_dim(const ts_op *op, const void *args, const char *expr); /* "T", "T*Hq", "K/64" */
+int64_t ts_op_units(const ts_op *op, const void *args);
+int64_t ts_field_count(const ts_op *op, const ts_field *f, const void *args); /* elements */
+
+#endif

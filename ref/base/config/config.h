@@ -1,0 +1,34 @@
+/* config.json and generation_config.json of the Qwen3.5/3.6/3.8 dense text model.
+ * Accepts a flat text config or one nested in "text_config"; other model types
+ * are rejected by name. */
+#ifndef TS_CONFIG_CONFIG_H
+#define TS_CONFIG_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "num/status.h"
+
+enum { TS_MAX_LAYERS = 256, TS_MAX_STOPS = 16 };
+
+/* Symbols as in the papers; see docs/contract.md. */
+typedef struct {
+    char model_type[48];
+    int64_t V, C, I, layers;      /* vocabulary, hidden, intermediate */
+    int64_t Hq, Hkv, D, R;        /* attention heads, head_dim, rotary dims */
+    int64_t Hk, Hv, Dk, Dv, W;    /* linear attention heads, dims, conv taps */
+    int64_t max_positions;
+    double theta, eps;
+    bool tied;                    /* lm_head = embed_tokens */
+    bool full[TS_MAX_LAYERS];     /* layer is full attention */
+    int quant_bits, quant_group;  /* MLX "quantization", 0 if absent */
+    int32_t stop[TS_MAX_STOPS];   /* eos ids of config and generation_config */
+    int n_stop;
+} ts_config;
+
+/* dir/config.json and, if present, dir/generation_config.json. */
+ts_status ts_config_load(const char *dir, ts_config *out, ts_error *err);
+/* One config.json by path (goldens name theirs differently). */
+ts_status ts_config_load_file(const char *path, ts_config *out, ts_error *err);
+bool ts_config_is_stop(const ts_config *c, int32_t id);
+
+#endif

@@ -1,0 +1,20 @@
+/* Profiles: the rounding axis. A profile selects among named functions; no
+ * operation branches on it. docs/contract.md defines each. */
+#ifndef TS_CONFIG_PROFILE_H
+#define TS_CONFIG_PROFILE_H
+
+#include <stdbool.h>
+
+typedef enum { TS_KV_REAL, TS_KV_BF16 } ts_kv_dtype; /* as computed, or rounded once (RNE) at the store */
+
+typedef struct {
+    const char *name;
+    ts_kv_dtype kv;
+    bool codes; /* MLX group-64 4/8-bit linears run as A64S8; otherwise dot32 on widened weights */
+} ts_profile;
+
+/* "exact" or "ts"; NULL if there is no such profile. */
+const ts_profile *ts_profile_find(const char *name);
+const ts_profile *ts_profile_at(int i); /* NULL past the last */
+
+#endif

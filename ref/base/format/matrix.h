@@ -1,0 +1,35 @@
+/* A weight matrix [N rows = outputs][K columns = inputs] as it lies in the file.
+ *
+ * MLX affine: code c of a row is bits [c*bits, (c+1)*bits) of the row's
+ * little-endian stream; group j of a row has scale[n][j], bias[n][j];
+ * w = scale*code + bias. Layout only: what it means in arithmetic is ref/op's
+ * and fast's business. */
+#ifndef TS_FORMAT_MATRIX_H
+#define TS_FORMAT_MATRIX_H
+
+#include <stdint.h>
+#include "num/dtype.h"
+
+typedef enum { TS_W_BF16, TS_W_F16, TS_W_F32, TS_W_MLX } ts_weight_format;
+
+typedef struct {
+    ts_weight_format format;
+    int64_t N, K;
+    const void *data; /* bf16/f16 patterns, f32, or MLX u32 words [N][K*bits/32] */
+    int bits, group;  /* MLX only */
+    ts_dtype aux;     /* MLX: dtype of scales and biases, TS_BF16, TS_F16 or TS_F32 */
+    const void *scales, *biases; /* MLX: [N][K/group] */
+} ts_matrix;
+
+/* Code k of row n (MLX, any bits 2..8). */
+static inline uint32_t ts_mlx_code(const ts_matrix *m, int64_t n, int64_t k)
+{
+    const uint8_t *row = (const uint8_t *)m->data + n * (m->K * m->bits / 8);
+    int64_t bit = k * m->bits;
+    uint32_t two = row[bit / 8];
+    if (bit % 8 + m->bits > 8)
+        two |= (uint32_t)row[bit / 8 + 1] << 8;
+    return two >> (bit % 8) & ((1u << m->bits) - 1);
+}
+
+#endif

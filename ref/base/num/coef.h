@@ -1,0 +1,16 @@
+/* Coefficient tables of the elementary functions. The sequences that use them
+ * are written down in docs/contract.md, and coded once in ref/op, once in fast.
+ *
+ * exp(x):   n = rint(x*log2e), r = x - n*ln2 (two fma), exp(r) = 1 + r + r^2 P(r)
+ * softplus: log1p(e) = 2 atanh(e/(2+e)) = 2 (s + s z Q(z)), s = e/(2+e), z = s^2 */
+#ifndef TS_NUM_COEF_H
+#define TS_NUM_COEF_H
+
+extern const float ts_coef_log2e;
+extern const float ts_coef_ln2[2];       /* hi, lo: hi has trailing zeros, n*hi is exact */
+extern const float ts_coef_exp[6];       /* P, highest power first */
+extern const float ts_coef_exp_range[2]; /* below: +0; above: +inf */
+extern const float ts_coef_atanh[5];     /* Q, highest power first */
+extern const float ts_coef_softplus[2];  /* above [0]: x itself; below [1]: two-term log1p */
+
+#endif

@@ -1,0 +1,26 @@
+/* The input generator: counter based, so element i of field f never depends on
+ * what else was generated. Names below are the ones case files use. */
+#ifndef TS_NUM_GENERATE_H
+#define TS_NUM_GENERATE_H
+
+#include <stdint.h>
+#include "num/status.h"
+
+/* Fills y[n] with the values that `spec` names. All are exact in f32.
+ *   "normal"            Irwin-Hall sum of 12 uniforms minus 6, rounded to f32
+ *   "normal:S"          the same times S (a power of two is exact)
+ *   "bf16:S"            normal:S rounded to bf16
+ *   "uniform:A:B"       A + (B-A)*u
+ *   "const:V"           V
+ *   "ladder:V1,V2,..."  element i = V[i mod count]
+ *   "ints:A:B"          integers A..B (exact-input cases)
+ *   "pow2:A:B"          +-2^e, e in A..B
+ *   "index"             element i = i
+ *   "special"           a fixed cycle of zeros, -0, subnormals, ties, big and small values, no NaN
+ * Unknown spec: TS_BAD naming it. `stream` separates the fields of a case. */
+ts_status ts_generate(const char *spec, uint64_t seed, uint32_t stream, float *y, int64_t n, ts_error *err);
+
+/* Integers lo..hi inclusive. */
+void ts_generate_ints(uint64_t seed, uint32_t stream, int32_t lo, int32_t hi, int32_t *y, int64_t n);
+
+#endif

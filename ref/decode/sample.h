@@ -1,0 +1,41 @@
+/* The sampler "orc-sample v1" (docs/contract.md, sampling): the same logits,
+ * parameters, seed and position give the same token in any implementation. */
+#ifndef TS_DECODE_SAMPLE_H
+#define TS_DECODE_SAMPLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "num/status.h"
+
+typedef struct {
+    float temperature; /* <= 0: greedy */
+    int64_t top_k;     /* <= 0 or >= V: off */
+    float top_p;       /* <= 0 or >= 1: off */
+    float min_p;       /* <= 0: off */
+    float repetition, frequency, presence; /* 1, 0, 0: off */
+    int64_t window;    /* the last `window` ids of prompt and output count for the penalties */
+    uint64_t seed;
+} ts_sampling;
+
+ts_sampling ts_sampling_default(void); /* greedy, everything off, window 64, seed 0 */
+ts_status ts_sampling_check(const ts_sampling *s, ts_error *err);
+
+typedef struct {
+    int32_t token;
+    bool greedy;       /* argmax, no random number used */
+    bool near;         /* distance < 1e-6 * total, or a cut-off boundary as close as its error bound */
+    int64_t count;     /* candidates left */
+    int64_t index;     /* of the token among them */
+    double total, u, target, lo, hi, distance;
+    /* filled when not NULL: room for V entries each, `count` written */
+    int32_t *candidates;
+    float *weights;
+} ts_sample;
+
+/* logits[V] f32; history[n] = prompt and output so far; position = index of the emitted token in the
+ * output stream. Errors: NaN, +inf, all -inf (before or after penalties). */
+ts_status ts_sample_token(const ts_sampling *s, const float *logits, int64_t V, const int32_t *history,
+                          size_t n, uint64_t position, ts_sample *out, ts_error *err);
+
+#endif

@@ -1,0 +1,44 @@
+/* The reference as the rest of the project sees it: one table per precision.
+ * ts_ref64 is the mathematics in double (with profile `ts`: ref64p); ts_ref32
+ * is f32 with every rounding and order declared: what fast paths must match. */
+#ifndef TS_MODEL_REF_H
+#define TS_MODEL_REF_H
+
+#include "case/op.h"
+#include "config/profile.h"
+#include "config/weights.h"
+#include "num/status.h"
+#include "trace/trace.h"
+
+typedef struct ts_ref_model ts_ref_model;
+typedef struct ts_ref_state ts_ref_state;
+
+typedef struct {
+    const char *name;  /* "ref32", "ref64" */
+    ts_dtype dtype;    /* of ts_real: TS_F32, TS_F64 */
+    void (*op)(ts_op_id id, const void *args); /* args with ts_real of this precision */
+
+    /* Borrows w. */
+    ts_status (*model_new)(const ts_weights *w, const ts_profile *p, ts_ref_model **out, ts_error *err);
+    void (*model_free)(ts_ref_model *m);
+
+    /* State of one sequence: KV pages, recurrent and conv state, position. capacity in tokens. */
+    ts_status (*state_new)(const ts_ref_model *m, int64_t capacity, ts_ref_state **out, ts_error *err);
+    void (*state_free)(ts_ref_state *s);
+
+    /* Runs ids[T] at the state's position and advances it. logits (may be NULL) gets the last `rows`
+     * rows, [rows][V] of ts_real. trace may be NULL. TS_BAD: id out of range, capacity exceeded. */
+    ts_status (*forward)(const ts_ref_model *m, ts_ref_state *s, const int32_t *ids, int64_t T,
+                         int64_t rows, void *logits, ts_trace *trace, ts_error *err);
+
+    /* Appends cache.L.{conv_states,recurrent_states,k,v} (dtype as above; k, v widened, [Hkv,len,D])
+     * of layer L to `out`, each name followed by `suffix`. */
+    void (*state_trace)(const ts_ref_model *m, const ts_ref_state *s, const char *suffix, ts_trace *out);
+
+    /* MLX encoder mlx-cpu; see ref/op/mlx_encode.c. f32 in both tables. */
+    void (*mlx_encode)(const float *w, int64_t K, int bits, int group, uint8_t *code, float *scale, float *bias);
+} ts_ref;
+
+extern const ts_ref ts_ref32, ts_ref64;
+
+#endif

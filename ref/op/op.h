@@ -1,0 +1,51 @@
+/* The definition of every operation: one file each, named as the function.
+ * Compiled per precision (ts_real); over each function stand the equation, the
+ * shapes and the rounding points. `exact` and `ts` differ in which of these run,
+ * never inside one. */
+#ifndef TS_OP_H
+#define TS_OP_H
+
+#include "case/args.h"
+#include "case/op.h"
+
+/* Elementary functions, one value. */
+ts_real ts_exp(ts_real x);
+ts_real ts_sigmoid(ts_real x);
+ts_real ts_silu(ts_real x);
+ts_real ts_softplus(ts_real x);
+ts_real ts_rsqrt(ts_real x);
+
+/* Order dot32: the plain dot product of the house profile. */
+ts_real ts_dot32(const ts_real *a, const ts_real *b, int64_t n);
+
+/* Weight (n,k) widened: bf16, f16, f32, or MLX fma(scale, code, bias). */
+ts_real ts_weight(const ts_matrix *w, int64_t n, int64_t k);
+ts_real ts_mlx_scale(const ts_matrix *w, int64_t n, int64_t group);
+ts_real ts_mlx_bias(const ts_matrix *w, int64_t n, int64_t group);
+
+void ts_residual_add(const ts_zip_args *a);
+void ts_swiglu(const ts_zip_args *a);
+void ts_sigmoid_gate(const ts_zip_args *a);
+void ts_embed(const ts_embed_args *a);
+void ts_rmsnorm(const ts_rmsnorm_args *a);
+void ts_l2norm(const ts_l2norm_args *a);
+void ts_gated_norm(const ts_gated_norm_args *a);
+void ts_conv1d(const ts_conv1d_args *a);
+void ts_gdn_gates(const ts_gdn_gates_args *a);
+void ts_gdn_step(const ts_gdn_args *a);
+void ts_gdn_chunk64(const ts_gdn_args *a);
+void ts_rope(const ts_rope_args *a);
+void ts_kv_store(const ts_kv_store_args *a);
+void ts_attention(const ts_attention_args *a);
+void ts_matmul_dot32(const ts_matmul_args *a);
+void ts_quantize_a64(const ts_quantize_a64_args *a);
+void ts_matmul_a64s8(const ts_matmul_a64s8_args *a);
+
+/* Calls the operation `id` with its args struct. */
+void ts_op_run(ts_op_id id, const void *args);
+
+/* MLX encoder mlx-cpu (always f32, whatever ts_real is): one row w[K] -> codes[K] and per group
+ * the unrounded scale and bias. K % group == 0, every w finite. */
+void ts_mlx_encode(const float *w, int64_t K, int bits, int group, uint8_t *code, float *scale, float *bias);
+
+#endif
