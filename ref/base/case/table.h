@@ -1,7 +1,7 @@
 /* Every coefficient and layout table compiled into the binary, by name, so that
  * `check` can compare them with golden/own/tables.json bit by bit. */
-#ifndef TS_NUM_TABLE_H
-#define TS_NUM_TABLE_H
+#ifndef TS_CASE_TABLE_H
+#define TS_CASE_TABLE_H
 
 #include <stddef.h>
 
