@@ -230,7 +230,7 @@ static void index_text(const pair *p, int64_t i, char *buf, size_t size)
 
 static void print_first(FILE *f, const char *label_a, const char *label_b, const pair *p, const ts_comparison *c)
 {
-    char index[128], ulp[32], value[32], bits[24];
+    char index[128], ulp[64], value[32], bits[24];
     int64_t i = c->first;
     index_text(p, i, index, sizeof index);
     ulp_text(c->first_ulp, ulp, sizeof ulp);
@@ -285,7 +285,7 @@ static void print_rows(FILE *f, const pair *p, int64_t first, int rows)
 
 void ts_compare_print_line(FILE *f, const ts_tensor *a, const ts_comparison *c)
 {
-    char place[192], shape[64], ulp[32];
+    char place[192], shape[64], ulp[64];
     place_text(a->name, place, sizeof place);
     shape_text(a, shape, sizeof shape);
     if (c->mismatch[0]) {
