@@ -71,9 +71,11 @@ $(B)/fast/%.o:   EXTRA = -fopenmp
 
 empty :=
 space := $(empty) $(empty)
+Q ?= @
 define compile
 @mkdir -p $(@D)
-$(CC) $(BASE) $(CFLAGS) $(EXTRA) $(addprefix -I,$(ROOM)) -MMD -MP -c $< -o $@
+$(if $(Q),@echo "  CC $<")
+$(Q)$(CC) $(BASE) $(CFLAGS) $(EXTRA) $(addprefix -I,$(ROOM)) -MMD -MP -c $< -o $@
 @tests/room '$(subst $(space),|,$(strip $(ROOM)))' $(@:.o=.d) || { rm -f $@; exit 1; }
 endef
 
@@ -86,19 +88,21 @@ $(B)/tests/%.o: tests/%.c ; $(compile)
 $(B)/ref32.o: $(REF32_O)
 $(B)/ref64.o: $(REF64_O)
 $(B)/ref32.o $(B)/ref64.o:
-	ld -r -o $@.tmp $^
-	objcopy --localize-hidden $@.tmp $@
+	$(Q)ld -r -o $@.tmp $^
+	$(Q)objcopy --localize-hidden $@.tmp $@
 	@rm $@.tmp
 
 $(LIB): $(BASE_O) $(B)/ref32.o $(B)/ref64.o $(DECODE_O) $(FAST_O) $(filter-out $(B)/tools/main.o,$(TOOLS_O))
 	@rm -f $@
-	ar rcs $@ $^
+	$(Q)ar rcs $@ $^
 
 $(B)/touchstone: $(B)/tools/main.o $(LIB)
-	$(CC) $(CFLAGS) $^ $(LDLIBS) -o $@
+	$(if $(Q),@echo "  LD $@")
+	$(Q)$(CC) $(CFLAGS) $^ $(LDLIBS) -o $@
 
 $(B)/tests/%: $(B)/tests/%.o $(LIB)
-	$(CC) $(CFLAGS) $^ $(LDLIBS) -lcmocka -lmpfr -o $@
+	$(if $(Q),@echo "  LD $@")
+	$(Q)$(CC) $(CFLAGS) $^ $(LDLIBS) -lcmocka -lmpfr -o $@
 
 run-tests: $(B)/touchstone $(TESTS)
 

@@ -1,0 +1,42 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "tool.h"
+
+static const ts_command commands[] = {
+    {"run", "generate text with one of the engines", ts_cmd_run},
+    {"check", "is every schedule still the reference's function, bit for bit?", ts_cmd_check},
+    {"trace", "write every tensor of a forward pass", ts_cmd_trace},
+    {"diff", "the first tensor and element where two traces part", ts_cmd_diff},
+    {"quantize", "write a checkpoint as MLX affine 4 or 8 bits", ts_cmd_quantize},
+    {"golden", "rewrite our own goldens", ts_cmd_golden},
+};
+enum { N_COMMANDS = sizeof commands / sizeof *commands };
+
+static void usage(FILE *f)
+{
+    fprintf(f, "touchstone %s: the stone on which LLM kernels are tested\n\n"
+               "usage: touchstone COMMAND [OPTIONS]   (COMMAND --help for its options)\n\n", TS_VERSION);
+    for (int i = 0; i < N_COMMANDS; i++)
+        fprintf(f, "  %-9s %s\n", commands[i].name, commands[i].summary);
+    fprintf(f, "\nexit codes: 0 ok, 1 differs, 2 usage or missing tool, 3 bad input\n");
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+        usage(stdout);
+        return TS_OK;
+    }
+    if (argc > 1 && strcmp(argv[1], "--version") == 0) {
+        puts("touchstone " TS_VERSION);
+        return TS_OK;
+    }
+    for (int i = 0; argc > 1 && i < N_COMMANDS; i++)
+        if (strcmp(argv[1], commands[i].name) == 0)
+            return commands[i].run(argc - 1, argv + 1);
+    if (argc > 1)
+        fprintf(stderr, "touchstone: unknown command '%s'\n", argv[1]);
+    usage(stderr);
+    return TS_USAGE;
+}

@@ -1,0 +1,27 @@
+/* The touchstone command: one file per sub-command, this plumbing between them.
+ * Exit codes are ts_status: 0 ok, 1 differs, 2 usage or missing tool, 3 bad input. */
+#ifndef TS_TOOLS_TOOL_H
+#define TS_TOOLS_TOOL_H
+
+#include <stdbool.h>
+#include "num/status.h"
+
+#define TS_VERSION "0.1.0"
+
+typedef struct {
+    const char *name, *summary;
+    int (*run)(int argc, char **argv); /* argv[0] = the sub-command */
+} ts_command;
+
+int ts_cmd_run(int argc, char **argv);
+int ts_cmd_trace(int argc, char **argv);
+int ts_cmd_diff(int argc, char **argv);
+int ts_cmd_quantize(int argc, char **argv);
+int ts_cmd_check(int argc, char **argv);
+int ts_cmd_golden(int argc, char **argv);
+
+/* Prints "touchstone: file: tensor: reason" to stderr and returns the exit code. With --json the caller
+ * prints {"schema":1,"error":{...},"exit":N} to stdout as well. */
+int ts_tool_fail(ts_status status, const ts_error *err, bool json);
+
+#endif
