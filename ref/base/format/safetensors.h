@@ -13,6 +13,7 @@ ts_status ts_safetensors_open(const char *path, ts_safetensors **out, ts_error *
 void ts_safetensors_close(ts_safetensors *f); /* NULL is fine */
 
 const char *ts_safetensors_path(const ts_safetensors *f);
+const void *ts_safetensors_bytes(const ts_safetensors *f, size_t *size); /* the whole file, for hashing */
 size_t ts_safetensors_count(const ts_safetensors *f);
 /* Tensors in file (offset) order. Data may be unaligned: read through memcpy or ts_tensor_get. */
 const ts_tensor *ts_safetensors_at(const ts_safetensors *f, size_t i);

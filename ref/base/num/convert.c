@@ -1,0 +1,60 @@
+#include "num/convert.h"
+
+/* m / 2^s rounded to nearest even, 1 <= s <= 31. */
+static uint32_t shift_rne(uint32_t m, uint32_t s)
+{
+    return (m + ((uint32_t)1 << (s - 1)) - 1 + (m >> s & 1)) >> s;
+}
+
+/* In every function below, a carry out of the mantissa raises the exponent, and
+ * from the largest finite value gives infinity: exactly what rounding needs. */
+
+uint16_t ts_f32_to_bf16(float x)
+{
+    uint32_t u = ts_bits(x);
+    if ((u & 0x7fffffff) > 0x7f800000)
+        return (uint16_t)(u >> 16 | 0x40); /* quiet bit: a payload in the low half alone must not become infinity */
+    return (uint16_t)shift_rne(u, 16);
+}
+
+/* Rounds to odd in f32 first (an inexact result gets an odd last bit): f32 has
+ * 16 bits more than bf16, so the second rounding sees on which side of a tie x lies. */
+uint16_t ts_f64_to_bf16(double x)
+{
+    uint64_t u;
+    memcpy(&u, &x, sizeof u);
+    if ((u & 0x7fffffffffffffff) > 0x7ff0000000000000)
+        return (uint16_t)((u >> 48 & 0x8000) | 0x7fc0 | (u >> 45 & 0x3f));
+    float near = (float)x;
+    double back = (double)near;
+    uint32_t odd = ts_bits(near);
+    if (back != x && (odd & 1) == 0)
+        odd += (x < 0 ? back < x : back > x) ? (uint32_t)-1 : 1; /* towards x, in magnitude */
+    return (uint16_t)shift_rne(odd, 16);
+}
+
+float ts_f16_to_f32(uint16_t h)
+{
+    uint32_t sign = (uint32_t)(h & 0x8000) << 16, exponent = h >> 10 & 31, mantissa = h & 0x3ff;
+    if (exponent == 31)
+        return ts_float(sign | 0x7f800000 | mantissa << 13);
+    if (exponent != 0)
+        return ts_float(sign | (exponent + 112) << 23 | mantissa << 13); /* bias 127 - 15 */
+    float magnitude = (float)mantissa * 0x1p-24f;
+    return ts_float(sign | ts_bits(magnitude));
+}
+
+uint16_t ts_f32_to_f16(float x)
+{
+    uint32_t u = ts_bits(x), sign = u >> 16 & 0x8000, a = u & 0x7fffffff;
+    if (a > 0x7f800000)
+        return (uint16_t)(sign | 0x7e00 | (a >> 13 & 0x1ff));
+    if (a >= 0x477ff000) /* 65520, half way to 2^16 */
+        return (uint16_t)(sign | 0x7c00);
+    if (a >= 0x38800000) /* 2^-14, the smallest normal */
+        return (uint16_t)(sign | shift_rne(a - ((uint32_t)112 << 23), 13));
+    uint32_t shift = 126 - (a >> 23); /* from units of 2^(exponent-150) to units of 2^-24 */
+    if (shift > 25)
+        return (uint16_t)sign;
+    return (uint16_t)(sign | shift_rne((a & 0x7fffff) | 0x800000, shift));
+}
