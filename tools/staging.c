@@ -7,34 +7,30 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* 1 if the folder holds anything, 0 if it is empty or absent, -1 with errno. */
-static int holds_files(const char *path)
+ts_status ts_folder_holds_files(const char *path, bool *holds, ts_error *err)
 {
+    *holds = false;
     DIR *d = opendir(path);
     if (!d)
-        return errno == ENOENT ? 0 : -1;
-    int found = 0;
-    for (struct dirent *e = readdir(d); e && !found; e = readdir(d))
-        found = strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
+        return errno == ENOENT ? TS_OK : ts_fail(err, TS_USAGE, path, NULL, "%s", strerror(errno));
+    for (struct dirent *e = readdir(d); e && !*holds; e = readdir(d))
+        *holds = strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
     closedir(d);
-    return found;
+    return TS_OK;
 }
 
-ts_status ts_staging_open(ts_staging *s, const char *target, bool force, ts_error *err)
+ts_status ts_staging_open(ts_staging *s, const char *target, ts_error *err)
 {
     size_t n = strlen(target);
     *s = (ts_staging){.n = 0};
     while (n > 1 && target[n - 1] == '/')
         n--;
     if (n == 0 || n >= sizeof s->target)
-        return ts_fail(err, TS_USAGE, NULL, "--out", "not a usable path");
+        return ts_fail(err, TS_USAGE, target, NULL, "not a usable path");
     memcpy(s->target, target, n);
-    int found = holds_files(s->target);
-    if (found < 0)
-        return ts_fail(err, TS_USAGE, s->target, NULL, "%s", strerror(errno));
-    if (found && !force)
-        return ts_fail(err, TS_USAGE, s->target, NULL, "is not empty (--force replaces the checkpoint in it)");
-    s->replace = found;
+    ts_status status = ts_folder_holds_files(s->target, &s->replace, err);
+    if (status)
+        return status;
     snprintf(s->folder, sizeof s->folder, "%s.tmp-%ld", s->target, (long)getpid());
     if (mkdir(s->folder, 0777))
         return ts_fail(err, TS_BAD, s->folder, NULL, "%s", strerror(errno));

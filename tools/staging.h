@@ -15,8 +15,10 @@ typedef struct {
     bool replace; /* the target has files already */
 } ts_staging;
 
-/* TS_USAGE if target holds something and force is not given. */
-ts_status ts_staging_open(ts_staging *s, const char *target, bool force, ts_error *err);
+/* An absent folder holds none; TS_USAGE for what is no readable folder. */
+ts_status ts_folder_holds_files(const char *path, bool *holds, ts_error *err);
+
+ts_status ts_staging_open(ts_staging *s, const char *target, ts_error *err);
 /* The path of a file to be written; `name` is kept. */
 const char *ts_staging_add(ts_staging *s, const char *name, char buf[TS_STAGING_PATH + 128]);
 /* The target gets the folder's files. A target with files keeps those of other names; `stale` (NULL terminated)
