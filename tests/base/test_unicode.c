@@ -111,7 +111,9 @@ static void streaming_replaces_what_is_invalid(void **state)
         {"\x80", R},
         {"\xE2\x82", R},
         {"\xF0\x9F\x99", R},
-        {"\xF0\x9F\x99" "a", R "a"},
+        {"\xF0\x9F\x99"
+         "a",
+         R "a"},
         {"\xE2\x82\xE2\x82\xAC", R "\xE2\x82\xAC"},
         {"\xED\xA0\x80", R R R},
         {"\xC0\xAF\xF8", R R R},
@@ -155,14 +157,19 @@ static void nfc_composes_and_orders(void **state)
     check_nfc("", "");
     check_nfc("ASCII \xC3\xA9", "ASCII \xC3\xA9");
     check_nfc("e\xCC\x81", "\xC3\xA9");
-    check_nfc("a\xCC\x81\xCC\xA3" "b", "\xE1\xBA\xA1\xCC\x81" "b");       /* U+0301 U+0323 change places */
-    check_nfc("\xE2\x84\xAB", "\xC3\x85");                                  /* Angstrom sign */
-    check_nfc("\xE0\xA5\x98", "\xE0\xA4\x95\xE0\xA4\xBC");                  /* U+0958 stays decomposed */
-    check_nfc("\xE1\x84\x92\xE1\x85\xA1\xE1\x86\xAB", "\xED\x95\x9C");      /* Hangul L V T */
-    check_nfc("\xEA\xB0\x80\xE1\x86\xA8", "\xEA\xB0\x81");                  /* LV T */
-    check_nfc("\xEA\xB0\x80\xE1\x86\xA7", "\xEA\xB0\x80\xE1\x86\xA7");      /* U+11A7 is not a T */
-    check_nfc("\xEA\xB0\x80\xE1\x86\xA7\xE1\x86\xA8" "e\xCC\x81", "\xEA\xB0\x80\xE1\x86\xA7\xE1\x86\xA8\xC3\xA9");
-    check_nfc("\xEF\xAC\x81", "\xEF\xAC\x81");                              /* fi ligature: compatibility only */
+    check_nfc("a\xCC\x81\xCC\xA3"
+              "b",
+              "\xE1\xBA\xA1\xCC\x81"
+              "b");                                                    /* U+0301 U+0323 change places */
+    check_nfc("\xE2\x84\xAB", "\xC3\x85");                             /* Angstrom sign */
+    check_nfc("\xE0\xA5\x98", "\xE0\xA4\x95\xE0\xA4\xBC");             /* U+0958 stays decomposed */
+    check_nfc("\xE1\x84\x92\xE1\x85\xA1\xE1\x86\xAB", "\xED\x95\x9C"); /* Hangul L V T */
+    check_nfc("\xEA\xB0\x80\xE1\x86\xA8", "\xEA\xB0\x81");             /* LV T */
+    check_nfc("\xEA\xB0\x80\xE1\x86\xA7", "\xEA\xB0\x80\xE1\x86\xA7"); /* U+11A7 is not a T */
+    check_nfc("\xEA\xB0\x80\xE1\x86\xA7\xE1\x86\xA8"
+              "e\xCC\x81",
+              "\xEA\xB0\x80\xE1\x86\xA7\xE1\x86\xA8\xC3\xA9");
+    check_nfc("\xEF\xAC\x81", "\xEF\xAC\x81"); /* fi ligature: compatibility only */
 }
 
 /* The worst order for an exchange sort: a megabyte of marks, high classes first. */
@@ -185,12 +192,9 @@ static void nfc_of_a_megabyte_of_marks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(byte_map_follows_the_rule),
-        cmocka_unit_test(every_code_point_has_one_spelling),
-        cmocka_unit_test(bad_utf8_is_named_by_offset),
-        cmocka_unit_test(streaming_replaces_what_is_invalid),
-        cmocka_unit_test(incomplete_tail_is_held),
-        cmocka_unit_test(nfc_composes_and_orders),
+        cmocka_unit_test(byte_map_follows_the_rule),   cmocka_unit_test(every_code_point_has_one_spelling),
+        cmocka_unit_test(bad_utf8_is_named_by_offset), cmocka_unit_test(streaming_replaces_what_is_invalid),
+        cmocka_unit_test(incomplete_tail_is_held),     cmocka_unit_test(nfc_composes_and_orders),
         cmocka_unit_test(nfc_of_a_megabyte_of_marks),
     };
     return cmocka_run_group_tests_name("unicode", tests, NULL, NULL);

@@ -7,7 +7,7 @@
 #include "format/tokenizer_parts.h"
 
 enum {
-    STEPS_PER_BYTE = 256, /* real patterns need about 30 */
+    STEPS_PER_BYTE = 128, /* the worst text for the Qwen patterns needs 20 */
     STEPS_AT_LEAST = 1000000,
     MATCH_LIMIT = 100000000,
     DEPTH_LIMIT = 10000000,
