@@ -19,6 +19,7 @@ WARN = -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wdouble-promotion -Wstric
 BASE = -std=c11 -D_POSIX_C_SOURCE=200809L -g -O3 -ffp-contract=off -fno-fast-math $(FMA) $(WARN)
 CFLAGS ?=
 LDLIBS = $(shell pkg-config --libs $(LIBRARIES)) -lm -fopenmp
+LIBCFLAGS := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(LIBRARIES) 2>/dev/null))
 
 sources = $(sort $(shell find $(1) -name '*.c' 2>/dev/null))
 objects = $(patsubst $(2)/%.c,$(B)/$(3)/%.o,$(call sources,$(1)))
@@ -71,13 +72,18 @@ $(B)/fast/%.o:   EXTRA = -fopenmp
 
 empty :=
 space := $(empty) $(empty)
+Q ?= @
 define compile
 @mkdir -p $(@D)
-$(CC) $(BASE) $(CFLAGS) $(EXTRA) $(addprefix -I,$(ROOM)) -MMD -MP -c $< -o $@
+$(if $(Q),@echo "  CC $<")
+$(Q)$(CC) $(BASE) $(CFLAGS) $(EXTRA) $(addprefix -I,$(ROOM)) $(LIBCFLAGS) -MMD -MP -c $< -o $@
 @tests/room '$(subst $(space),|,$(strip $(ROOM)))' $(@:.o=.d) || { rm -f $@; exit 1; }
 endef
 
-$(B)/base/%.o $(B)/ref32/%.o $(B)/ref64/%.o $(B)/decode/%.o: ref/%.c ; $(compile)
+$(B)/base/%.o: ref/%.c ; $(compile)
+$(B)/ref32/%.o: ref/%.c ; $(compile)
+$(B)/ref64/%.o: ref/%.c ; $(compile)
+$(B)/decode/%.o: ref/%.c ; $(compile)
 $(B)/fast/%.o: fast/%.c ; $(compile)
 $(B)/tools/%.o: tools/%.c ; $(compile)
 $(B)/tests/%.o: tests/%.c ; $(compile)
@@ -86,19 +92,21 @@ $(B)/tests/%.o: tests/%.c ; $(compile)
 $(B)/ref32.o: $(REF32_O)
 $(B)/ref64.o: $(REF64_O)
 $(B)/ref32.o $(B)/ref64.o:
-	ld -r -o $@.tmp $^
-	objcopy --localize-hidden $@.tmp $@
+	$(Q)ld -r -o $@.tmp $^
+	$(Q)objcopy --localize-hidden $@.tmp $@
 	@rm $@.tmp
 
 $(LIB): $(BASE_O) $(B)/ref32.o $(B)/ref64.o $(DECODE_O) $(FAST_O) $(filter-out $(B)/tools/main.o,$(TOOLS_O))
 	@rm -f $@
-	ar rcs $@ $^
+	$(Q)ar rcs $@ $^
 
 $(B)/touchstone: $(B)/tools/main.o $(LIB)
-	$(CC) $(CFLAGS) $^ $(LDLIBS) -o $@
+	$(if $(Q),@echo "  LD $@")
+	$(Q)$(CC) $(CFLAGS) $^ $(LDLIBS) -o $@
 
 $(B)/tests/%: $(B)/tests/%.o $(LIB)
-	$(CC) $(CFLAGS) $^ $(LDLIBS) -lcmocka -lmpfr -o $@
+	$(if $(Q),@echo "  LD $@")
+	$(Q)$(CC) $(CFLAGS) $^ $(LDLIBS) -lcmocka -lmpfr -o $@
 
 run-tests: $(B)/touchstone $(TESTS)
 

@@ -1,4 +1,5 @@
-/* Plain generation: prefill, then one token at a time, until a stop id or n ids. */
+/* Plain generation: prefill, then one token at a time, until a stop id or n ids.
+ * The token sampled at output index i is drawn at position prompt length + i (see sample.h). */
 #ifndef TS_DECODE_GENERATE_H
 #define TS_DECODE_GENERATE_H
 
@@ -17,9 +18,10 @@ typedef struct {
     const ts_stepper *stepper;
     const ts_config *cfg; /* stop ids */
     ts_sampling sampling;
-    int64_t max_new;
+    int64_t max_new;      /* 0: prefill only */
     int64_t piece;        /* prefill in pieces of this many tokens; 0 = whole */
-    /* called for every emitted id, stop id included; may be NULL; non-zero stops */
+    /* called for every emitted id, stop id included, with candidates and weights NULL; may be NULL;
+     * non-zero stops (not an error, the id stays in the output) */
     int (*on_token)(void *user, int32_t id, const ts_sample *how);
     void *user;
 } ts_generation;
@@ -31,6 +33,8 @@ typedef struct {
     double prefill_seconds, decode_seconds;
 } ts_generated;
 
+/* Errors: empty prompt, ids outside [0,V), bad sampling parameters, whatever forward or the sampler
+ * reports; *out then holds nothing to free. */
 ts_status ts_generate(const ts_generation *g, const int32_t *prompt, size_t n_prompt, ts_generated *out, ts_error *err);
 
 #endif

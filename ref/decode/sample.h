@@ -14,27 +14,31 @@ typedef struct {
     float top_p;       /* <= 0 or >= 1: off */
     float min_p;       /* <= 0: off */
     float repetition, frequency, presence; /* 1, 0, 0: off */
-    int64_t window;    /* the last `window` ids of prompt and output count for the penalties */
+    int64_t window;    /* the last `window` ids of prompt and output count for the penalties; 0: none */
     uint64_t seed;
 } ts_sampling;
 
 ts_sampling ts_sampling_default(void); /* greedy, everything off, window 64, seed 0 */
+/* Rejects NaN, an infinite temperature or penalty, T > 0 with 1/T infinite, repetition <= 0, min_p > 1
+ * (it would keep no candidate) and a negative window. */
 ts_status ts_sampling_check(const ts_sampling *s, ts_error *err);
 
 typedef struct {
     int32_t token;
-    bool greedy;       /* argmax, no random number used */
-    bool near;         /* distance < 1e-6 * total, or a cut-off boundary as close as its error bound */
+    bool greedy;       /* argmax: no random number, count 1, every double 0 */
+    bool near;         /* distance < 1e-6 * total: the draw fell beside an edge of the CDF */
+    bool boundary;     /* a cut-off was as close: a tie broken by id at top-k or argmax, top-p or min-p within 1e-6 */
     int64_t count;     /* candidates left */
     int64_t index;     /* of the token among them */
-    double total, u, target, lo, hi, distance;
-    /* filled when not NULL: room for V entries each, `count` written */
+    double total, u, target, lo, hi, distance; /* [lo,hi) is the token's share of [0,total) */
+    /* Set by the caller: NULL, or room for V entries each, `count` written. */
     int32_t *candidates;
     float *weights;
 } ts_sample;
 
-/* logits[V] f32; history[n] = prompt and output so far; position = index of the emitted token in the
- * output stream. Errors: NaN, +inf, all -inf (before or after penalties). */
+/* logits[V] f32; history[n] = prompt and output so far, every id in [0,V); position = absolute index of
+ * the token being decided in prompt and output (the first sampled one has position = prompt length).
+ * Errors: NaN, +inf, all -inf (before or after penalties); *out is unchanged then. */
 ts_status ts_sample_token(const ts_sampling *s, const float *logits, int64_t V, const int32_t *history,
                           size_t n, uint64_t position, ts_sample *out, ts_error *err);
 

@@ -1,0 +1,156 @@
+#include "case/case.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/files.h"
+#include "format/json.h"
+
+static const cJSON *get(const cJSON *o, const char *key)
+{
+    return cJSON_GetObjectItemCaseSensitive(o, key);
+}
+
+const char *ts_case_string(const ts_case *c, const char *key)
+{
+    return cJSON_GetStringValue(get(c->json, key));
+}
+
+const char *ts_case_expect(const ts_case *c, const char *field)
+{
+    const cJSON *expect = get(c->json, "expect");
+    return expect ? cJSON_GetStringValue(get(expect, field)) : NULL;
+}
+
+static bool known_dim(const ts_op *op, const char *name)
+{
+    for (int i = 0; i < TS_MAX_OP_DIMS && op->dim[i].name; i++)
+        if (strcmp(op->dim[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static ts_status validate_dims(ts_case *c, const ts_op *op, ts_error *err)
+{
+    const cJSON *dims = get(c->json, "dims"), *d;
+    if (!cJSON_IsObject(dims))
+        return ts_fail(err, TS_BAD, c->path, "dims", "missing");
+    cJSON_ArrayForEach(d, dims)
+        if (!known_dim(op, d->string))
+            return ts_fail(err, TS_BAD, c->path, d->string, "operation %s has no such dim", op->name);
+    for (int i = 0; i < TS_MAX_OP_DIMS && op->dim[i].name; i++) {
+        int64_t v;
+        ts_status s = ts_json_int(c->path, dims, op->dim[i].name, 0, 1 << 24, &v, err);
+        if (s)
+            return s;
+    }
+    return TS_OK;
+}
+
+/* Every input field must name its generator. */
+static ts_status validate_fields(ts_case *c, const ts_op *op, ts_error *err)
+{
+    const cJSON *inputs = get(c->json, "inputs");
+    for (int i = 0; i < TS_MAX_FIELDS && op->field[i].name; i++) {
+        const ts_field *f = &op->field[i];
+        if (f->role <= TS_INOUT && !cJSON_GetStringValue(get(inputs, f->name)))
+            return ts_fail(err, TS_BAD, c->path, f->name, "inputs name no generator for this field");
+    }
+    return TS_OK;
+}
+
+static ts_status validate_op(ts_case *c, ts_error *err)
+{
+    const char *name = ts_case_string(c, "op"), *order = ts_case_string(c, "order");
+    c->op = name ? ts_op_find(name) : TS_OP_COUNT;
+    if (c->op == TS_OP_COUNT)
+        return ts_fail(err, TS_BAD, c->path, "op", "unknown operation '%s'", name ? name : "");
+    const ts_op *op = &ts_op_table[c->op];
+    int64_t version;
+    ts_status s = ts_json_int(c->path, c->json, "version", 1, 1000000, &version, err);
+    if (s)
+        return s;
+    if (version != op->version || !order || strcmp(order, op->order) != 0)
+        return ts_fail(err, TS_BAD, c->path, "version", "made for %s version %lld order %s, this build has version %d order %s",
+                       op->name, (long long)version, order ? order : "?", op->version, op->order);
+    s = ts_json_u64_string(c->path, c->json, "seed", &c->seed, err);
+    if (!s)
+        s = validate_dims(c, op, err);
+    return s ? s : validate_fields(c, op, err);
+}
+
+static ts_status validate(ts_case *c, ts_error *err)
+{
+    int64_t schema;
+    ts_status s = ts_json_int(c->path, c->json, "schema", 1, 1, &schema, err);
+    if (s)
+        return s;
+    const char *kind = ts_case_string(c, "kind");
+    if (kind && strcmp(kind, "op") == 0) {
+        c->kind = TS_CASE_OP;
+        return validate_op(c, err);
+    }
+    if (kind && strcmp(kind, "stream") == 0)
+        c->kind = TS_CASE_STREAM;
+    else if (kind && strcmp(kind, "external") == 0)
+        c->kind = TS_CASE_EXTERNAL;
+    else
+        return ts_fail(err, TS_BAD, c->path, "kind", "unknown kind '%s'", kind ? kind : "");
+    return TS_OK;
+}
+
+ts_status ts_case_load(const char *folder, const char *path, ts_case *out, ts_error *err)
+{
+    memset(out, 0, sizeof *out);
+    size_t skip = strlen(folder) + 1, len = strlen(path);
+    if (len >= sizeof out->path || len < skip + 6 || len - skip - 5 >= sizeof out->name)
+        return ts_fail(err, TS_BAD, path, NULL, "path too long for a case");
+    memcpy(out->path, path, len + 1);
+    memcpy(out->name, path + skip, len - skip - 5);
+    ts_status s = ts_json_load(path, &out->json, err);
+    if (!s)
+        s = validate(out, err);
+    if (s)
+        ts_case_free(out);
+    return s;
+}
+
+void ts_case_free(ts_case *c)
+{
+    cJSON_Delete(c->json);
+    c->json = NULL;
+}
+
+static bool is_json(const char *path)
+{
+    size_t len = strlen(path);
+    return len > 5 && strcmp(path + len - 5, ".json") == 0;
+}
+
+ts_status ts_case_list(const char *folder, ts_case **out, size_t *n, ts_error *err)
+{
+    ts_files files;
+    ts_status s = ts_files_list(folder, &files, err);
+    if (s)
+        return s;
+    *n = 0;
+    *out = calloc(files.n + 1, sizeof **out);
+    if (!*out)
+        s = ts_no_memory(err, files.n * sizeof **out);
+    for (size_t i = 0; !s && i < files.n; i++)
+        if (is_json(files.path[i])) {
+            s = ts_case_load(folder, files.path[i], &(*out)[*n], err);
+            *n += s == TS_OK;
+        }
+    ts_files_free(&files);
+    if (s)
+        ts_case_list_free(*out, *n);
+    return s;
+}
+
+void ts_case_list_free(ts_case *cases, size_t n)
+{
+    for (size_t i = 0; cases && i < n; i++)
+        ts_case_free(&cases[i]);
+    free(cases);
+}

@@ -1,0 +1,135 @@
+#include <stdio.h>
+
+#include "model.h"
+#include "num/rope_table.h"
+#include "op.h"
+
+void ts_note(const ts_pass *p, const char *name, const ts_real *data, int64_t d0, int64_t d1, int64_t d2)
+{
+    if (!p->trace)
+        return;
+    char full[64];
+    snprintf(full, sizeof full, "layer.%lld.%s", (long long)p->layer, name);
+    ts_trace_put(p->trace, full, ts_real_dtype, d2 ? 3 : 2, (int64_t[]){d0, d1, d2}, data);
+}
+
+static void rope_row(const ts_ref_model *m, int64_t pos, ts_real *c, ts_real *s)
+{
+#if TS_PRECISION == 64
+    ts_rope_row_f64(m->inv_freq, m->w->cfg.R, pos, c, s);
+#else
+    ts_rope_row_f32(m->inv_freq, m->w->cfg.R, pos, c, s);
+#endif
+}
+
+static void positions(const ts_pass *p)
+{
+    int64_t half = p->m->w->cfg.R / 2;
+    for (int64_t t = 0; t < p->w->T; t++) {
+        int64_t pos = p->s->pos + t;
+        p->w->pos[t] = (int32_t)pos;
+        p->w->len[t] = (int32_t)(pos + 1);
+        rope_row(p->m, pos, p->w->cos + t * half, p->w->sin + t * half);
+    }
+}
+
+static void norm(const ts_pass *p, const ts_real *weight)
+{
+    const ts_config *c = &p->m->w->cfg;
+    ts_rmsnorm(&(ts_rmsnorm_args){.T = p->w->T, .n = c->C, .centred = !p->m->w->folded, .eps = c->eps,
+                                  .x = p->w->h, .w = weight, .y = p->w->x});
+}
+
+static void add_branch(const ts_pass *p)
+{
+    ts_residual_add(&(ts_zip_args){.n = p->w->T * p->m->w->cfg.C, .a = p->w->h, .b = p->w->branch, .y = p->w->h});
+}
+
+/* branch = Wdown (silu(Wgate x) * Wup x) */
+static void mlp(const ts_pass *p)
+{
+    const ts_layer *w = &p->m->w->layer[p->layer];
+    ts_work *b = p->w;
+    int64_t T = b->T, I = p->m->w->cfg.I;
+    ts_linear(p, &w->gate_proj, b->x, T, b->gate_proj);
+    ts_note(p, "gate_proj", b->gate_proj, T, I, 0);
+    ts_linear(p, &w->up_proj, b->x, T, b->up_proj);
+    ts_note(p, "up_proj", b->up_proj, T, I, 0);
+    ts_swiglu(&(ts_zip_args){.n = T * I, .a = b->gate_proj, .b = b->up_proj, .y = b->act});
+    ts_note(p, "swiglu", b->act, T, I, 0);
+    ts_linear(p, &w->down_proj, b->act, T, b->branch);
+}
+
+/* h += mixer(norm(h)); h += mlp(norm(h)) */
+static void layer(const ts_pass *p)
+{
+    const ts_config *c = &p->m->w->cfg;
+    const ts_ref_layer *r = &p->m->layer[p->layer];
+    const ts_work *b = p->w;
+    norm(p, r->input_norm);
+    ts_note(p, "input_norm", b->x, b->T, c->C, 0);
+    if (c->full[p->layer])
+        ts_attention_layer(p);
+    else
+        ts_gdn_layer(p);
+    ts_note(p, "mixer", b->branch, b->T, c->C, 0);
+    add_branch(p);
+    ts_note(p, "mid", b->h, b->T, c->C, 0);
+    norm(p, r->post_norm);
+    ts_note(p, "post_norm", b->x, b->T, c->C, 0);
+    mlp(p);
+    ts_note(p, "mlp", b->branch, b->T, c->C, 0);
+    add_branch(p);
+    ts_note(p, "out", b->h, b->T, c->C, 0);
+}
+
+static ts_status validate(const ts_ref_model *m, const ts_ref_state *s, const int32_t *ids, int64_t T, int64_t rows,
+                          ts_error *err)
+{
+    if (T < 1 || rows < 0 || rows > T)
+        return ts_fail(err, TS_BAD, m->w->path, NULL, "%lld tokens and %lld rows of logits", (long long)T, (long long)rows);
+    if (T > s->capacity - s->pos)
+        return ts_fail(err, TS_BAD, m->w->path, NULL, "%lld tokens at position %lld exceed the state's capacity of %lld",
+                       (long long)T, (long long)s->pos, (long long)s->capacity);
+    for (int64_t t = 0; t < T; t++)
+        if (ids[t] < 0 || ids[t] >= m->w->cfg.V)
+            return ts_fail(err, TS_BAD, m->w->path, NULL, "token %lld has id %d, the vocabulary has 0..%lld",
+                           (long long)t, ids[t], (long long)m->w->cfg.V - 1);
+    return TS_OK;
+}
+
+static void head(const ts_pass *p, int64_t rows, ts_real *logits)
+{
+    const ts_config *c = &p->m->w->cfg;
+    const ts_work *b = p->w;
+    norm(p, p->m->final_norm);
+    ts_trace_put(p->trace, "final_norm", ts_real_dtype, 2, (int64_t[]){b->T, c->C}, b->x);
+    if (rows == 0 || !logits)
+        return;
+    ts_linear(p, &p->m->w->head, b->x + (b->T - rows) * c->C, rows, logits);
+    ts_trace_put(p->trace, "logits", ts_real_dtype, 2, (int64_t[]){rows, c->V}, logits);
+}
+
+/* The text model: h = embed(ids); layers; logits = head(norm(h)). Advances the state by T. */
+ts_status ts_forward(const ts_ref_model *m, ts_ref_state *s, const int32_t *ids, int64_t T, int64_t rows,
+                     void *logits, ts_trace *trace, ts_error *err)
+{
+    ts_status status = validate(m, s, ids, T, rows, err);
+    if (status)
+        return status;
+    ts_work w;
+    status = ts_work_new(m, T, &w, err);
+    if (status)
+        return status;
+    const ts_config *c = &m->w->cfg;
+    ts_pass p = {.m = m, .s = s, .w = &w, .trace = trace};
+    positions(&p);
+    ts_embed(&(ts_embed_args){.T = T, .V = c->V, .C = c->C, .id = ids, .w = &m->w->embed, .y = w.h});
+    ts_trace_put(trace, "embed", ts_real_dtype, 2, (int64_t[]){T, c->C}, w.h);
+    for (p.layer = 0; p.layer < c->layers; p.layer++)
+        layer(&p);
+    head(&p, rows, logits);
+    s->pos += T;
+    ts_work_free(&w);
+    return TS_OK;
+}

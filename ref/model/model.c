@@ -1,0 +1,78 @@
+#include "model.h"
+
+#include <stdlib.h>
+
+#include "num/rope_table.h"
+
+static ts_real *widen(const ts_vector *v, bool *ok)
+{
+    if (v->n == 0)
+        return NULL;
+    ts_real *y = malloc((size_t)v->n * sizeof *y);
+    *ok &= y != NULL;
+    for (int64_t i = 0; y && i < v->n; i++)
+        y[i] = v->v[i];
+    return y;
+}
+
+static bool widen_layer(const ts_layer *from, ts_ref_layer *to)
+{
+    bool ok = true;
+    to->input_norm = widen(&from->input_norm, &ok);
+    to->post_norm = widen(&from->post_norm, &ok);
+    to->conv = widen(&from->conv, &ok);
+    to->A_log = widen(&from->A_log, &ok);
+    to->dt_bias = widen(&from->dt_bias, &ok);
+    to->gdn_norm = widen(&from->gdn_norm, &ok);
+    to->q_norm = widen(&from->q_norm, &ok);
+    to->k_norm = widen(&from->k_norm, &ok);
+    return ok;
+}
+
+ts_status ts_model_new(const ts_weights *w, const ts_profile *p, ts_ref_model **out, ts_error *err)
+{
+    const ts_config *c = &w->cfg;
+    ts_ref_model *m = calloc(1, sizeof *m);
+    if (!m)
+        return ts_no_memory(err, sizeof *m);
+    m->w = w;
+    m->profile = p;
+    bool ok = true;
+    m->final_norm = widen(&w->final_norm, &ok);
+    m->layer = calloc((size_t)c->layers, sizeof *m->layer);
+    m->inv_freq = malloc((size_t)(c->R / 2) * sizeof *m->inv_freq);
+    ok &= m->layer && m->inv_freq;
+    for (int64_t i = 0; ok && i < c->layers; i++)
+        ok = widen_layer(&w->layer[i], &m->layer[i]);
+    if (!ok) {
+        ts_model_free(m);
+        return ts_fail(err, TS_BAD, w->path, NULL, "out of memory for the model's parameters");
+    }
+    ts_rope_inv_freq(c->theta, c->R, m->inv_freq);
+    *out = m;
+    return TS_OK;
+}
+
+static void free_layer(ts_ref_layer *l)
+{
+    free(l->input_norm);
+    free(l->post_norm);
+    free(l->conv);
+    free(l->A_log);
+    free(l->dt_bias);
+    free(l->gdn_norm);
+    free(l->q_norm);
+    free(l->k_norm);
+}
+
+void ts_model_free(ts_ref_model *m)
+{
+    if (!m)
+        return;
+    for (int64_t i = 0; m->layer && i < m->w->cfg.layers; i++)
+        free_layer(&m->layer[i]);
+    free(m->layer);
+    free(m->final_norm);
+    free(m->inv_freq);
+    free(m);
+}

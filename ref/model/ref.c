@@ -1,0 +1,28 @@
+#include "ref.h"
+
+#include "model.h"
+#include "op.h"
+
+#if TS_PRECISION == 64
+#define TS_THIS ts_ref64
+#define TS_THIS_NAME "ref64"
+const ts_dtype ts_real_dtype = TS_F64;
+#else
+#define TS_THIS ts_ref32
+#define TS_THIS_NAME "ref32"
+const ts_dtype ts_real_dtype = TS_F32;
+#endif
+
+/* The only symbol of this precision that other rooms can see. */
+__attribute__((visibility("default"))) const ts_ref TS_THIS = {
+    .name = TS_THIS_NAME,
+    .dtype = TS_PRECISION == 64 ? TS_F64 : TS_F32,
+    .op = ts_op_run,
+    .model_new = ts_model_new,
+    .model_free = ts_model_free,
+    .state_new = ts_state_new,
+    .state_free = ts_state_free,
+    .forward = ts_forward,
+    .state_trace = ts_state_trace,
+    .mlx_encode = ts_mlx_encode,
+};

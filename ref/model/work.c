@@ -1,0 +1,60 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "model.h"
+
+static int64_t max64(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* The widest input of any linear: what the activation codec must hold. */
+static int64_t widest(const ts_config *c)
+{
+    return max64(max64(c->C, c->I), max64(c->Hv * c->Dv, c->Hq * c->D));
+}
+
+ts_status ts_work_new(const ts_ref_model *m, int64_t T, ts_work *w, ts_error *err)
+{
+    const ts_config *c = &m->w->cfg;
+    int64_t KD = c->Hk * c->Dk, VD = c->Hv * c->Dv, CD = 2 * KD + VD, K = widest(c);
+    memset(w, 0, sizeof *w);
+    w->T = T;
+    const struct {
+        ts_real **p;
+        int64_t width;
+    } buffers[] = {
+        {&w->h, c->C}, {&w->x, c->C}, {&w->branch, c->C},
+        {&w->qkv, CD}, {&w->conv, CD}, {&w->q, KD}, {&w->k, KD}, {&w->v, VD}, {&w->a, c->Hv}, {&w->b, c->Hv},
+        {&w->g, c->Hv}, {&w->beta, c->Hv}, {&w->z, VD}, {&w->o, VD}, {&w->gated, max64(VD, c->Hq * c->D)},
+        {&w->qg, 2 * c->Hq * c->D}, {&w->aq, c->Hq * c->D}, {&w->gate, c->Hq * c->D},
+        {&w->ak, c->Hkv * c->D}, {&w->av, c->Hkv * c->D}, {&w->attn, c->Hq * c->D},
+        {&w->gate_proj, c->I}, {&w->up_proj, c->I}, {&w->act, c->I},
+        {&w->cos, c->R / 2}, {&w->sin, c->R / 2}, {&w->step, K / 64 + 1}, {&w->sum, K / 64 + 1},
+    };
+    bool ok = true;
+    for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++) {
+        *buffers[i].p = calloc((size_t)T, (size_t)buffers[i].width * sizeof(ts_real));
+        ok &= *buffers[i].p != NULL;
+    }
+    w->code = calloc((size_t)T, (size_t)K);
+    w->pos = calloc((size_t)T, sizeof *w->pos);
+    w->len = calloc((size_t)T, sizeof *w->len);
+    if (ok && w->code && w->pos && w->len)
+        return TS_OK;
+    ts_work_free(w);
+    return ts_fail(err, TS_BAD, m->w->path, NULL, "out of memory for a forward pass over %lld tokens", (long long)T);
+}
+
+void ts_work_free(ts_work *w)
+{
+    ts_real *reals[] = {
+        w->h, w->x, w->branch, w->qkv, w->conv, w->q, w->k, w->v, w->a, w->b, w->g, w->beta, w->z, w->o, w->gated,
+        w->qg, w->aq, w->gate, w->ak, w->av, w->attn, w->gate_proj, w->up_proj, w->act, w->cos, w->sin, w->step, w->sum,
+    };
+    for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
+        free(reals[i]);
+    free(w->code);
+    free(w->pos);
+    free(w->len);
+}

@@ -1,0 +1,39 @@
+#include "op.h"
+
+/* The affine grid of one group: lo .. hi with the edge of larger magnitude on a grid point. */
+static void fit(float lo, float hi, float levels, float *scale, float *bias)
+{
+    const int lower_edge = fabsf(lo) > fabsf(hi);
+    float s = (hi - lo) / levels;
+    s = s > 1e-7f ? s : 1e-7f;
+    s = lower_edge ? s : -s;
+    float edge = lower_edge ? lo : hi;
+    float q0 = rintf(edge / s);
+    *scale = q0 != 0 ? edge / q0 : s;
+    *bias = q0 != 0 ? edge : 0;
+}
+
+/* Encoder mlx-cpu, per group, n = 2^bits - 1:
+ *   s = max((max - min) / n, 1e-7), negated unless |min| > |max|;  edge = whichever is larger in magnitude
+ *   q0 = rint(edge / s);  if q0 != 0: s = edge / q0, b = edge;  else b = 0
+ *   code = clamp(rint((w - b) / s), 0, n)
+ * with s and b unrounded: the file holds them rounded to its own type, the codes do not change for that.
+ * w, code [K]; scale, bias [K/group]. Always f32, every operation one rounding, no fma, rint ties to even.
+ * A group whose max - min overflows gets an infinite scale: the caller checks. */
+void ts_mlx_encode(const float *w, int64_t K, int bits, int group, uint8_t *code, float *scale, float *bias)
+{
+    const float levels = (float)((1 << bits) - 1);
+    for (int64_t g = 0; g < K / group; g++, w += group, code += group) {
+        float lo = w[0], hi = w[0];
+        for (int i = 1; i < group; i++) {
+            lo = w[i] < lo ? w[i] : lo;
+            hi = w[i] > hi ? w[i] : hi;
+        }
+        fit(lo, hi, levels, &scale[g], &bias[g]);
+        for (int i = 0; i < group; i++) {
+            float q = rintf((w[i] - bias[g]) / scale[g]);
+            q = q > 0 ? q : 0;
+            code[i] = (uint8_t)(q < levels ? q : levels);
+        }
+    }
+}

@@ -1,0 +1,10 @@
+/* Widening a run of one weight row at a time. */
+#ifndef TS_OP_WEIGHT_H
+#define TS_OP_WEIGHT_H
+
+#include "op.h"
+
+/* out[i] = ts_weight(w, n, k + i), i < count */
+void ts_weight_run(const ts_matrix *w, int64_t n, int64_t k, int64_t count, ts_real *out);
+
+#endif
