@@ -3,6 +3,7 @@
 #ifndef TS_TOOLS_TOOL_H
 #define TS_TOOLS_TOOL_H
 
+#include <cjson/cJSON.h>
 #include <stdbool.h>
 #include "num/status.h"
 
@@ -20,8 +21,16 @@ int ts_cmd_quantize(int argc, char **argv);
 int ts_cmd_check(int argc, char **argv);
 int ts_cmd_golden(int argc, char **argv);
 
-/* Prints "touchstone: file: tensor: reason" to stderr and returns the exit code. With --json the caller
- * prints {"schema":1,"error":{...},"exit":N} to stdout as well. */
+/* Prints "touchstone: file: tensor: reason" to stderr and returns the exit code; with json also
+ * {"schema":1,"error":{"file","tensor","reason"},"exit":N} to stdout. */
 int ts_tool_fail(ts_status status, const ts_error *err, bool json);
+
+/* Flushes stdout: TS_OK, or an error (full disk, closed pipe) and its exit code. */
+int ts_tool_flush(bool json);
+
+/* {"schema":1}, to which the caller adds. */
+cJSON *ts_tool_json(void);
+/* Prints and frees the result of a command, NULL meaning out of memory, and returns `status` if stdout took it. */
+int ts_tool_print(cJSON *result, ts_status status);
 
 #endif

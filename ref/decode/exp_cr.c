@@ -1,4 +1,4 @@
-/* exp in double to 2^-53 relative, then one rounding to f32.
+/* exp in double, at most 0.6 ulp off, then one rounding to f32.
  *
  *   x = k ln2 + r, |r| <= ln2/2;  exp(x) = 2^k exp(r)
  *
@@ -21,22 +21,25 @@ static const double INV_FACTORIAL[LAST + 1] = {
     1.0 / 3628800,  1.0 / 39916800,  1.0 / 479001600,  1.0 / 6227020800,  1.0 / 87178291200,
 };
 
-/* exp(hi + lo) for |hi| <= ln2/2, lo tiny. */
+/* exp(hi + lo) for |hi| <= ln2/2 and |lo| < 2^-47. */
 static double exp_reduced(double hi, double lo) {
     double q = INV_FACTORIAL[LAST];
-    for (int i = LAST - 1; i >= 2; i--) q = fma(q, hi, INV_FACTORIAL[i]);
-    double tail = fma(q * hi, hi, fma(lo, hi, lo));
+    for (int i = LAST - 1; i >= 3; i--) q = fma(q, hi, INV_FACTORIAL[i]);
+    double square = hi * hi;
+    double tail = fma(q * hi, square, 0.5 * square);
     double head = 1.0 + hi;
     double lost = hi - (head - 1.0);
-    return head + (lost + tail);
+    return head + (lost + fma(lo, head + tail, tail));
 }
 
-float ts_exp_cr(float x) {
-    if (isnan(x)) return x;
-    if (x > 89.0f) return INFINITY;
-    if (x < -104.0f) return 0.0f;
+double ts_exp_unrounded(float x) {
+    if (isnan(x)) return (double)x;
+    if (x > 89.0f) return (double)INFINITY;
+    if (x < -104.0f) return 0.0;
     double k = rint((double)x * INV_LN2);
     double hi = fma(-k, LN2_HI, (double)x);
     double lo = -k * LN2_LO;
-    return (float)ldexp(exp_reduced(hi, lo), (int)k);
+    return ldexp(exp_reduced(hi, lo), (int)k);
 }
+
+float ts_exp_cr(float x) { return (float)ts_exp_unrounded(x); }

@@ -59,6 +59,20 @@ static void inverse_frequencies(void **state)
         }
 }
 
+/* theta^(-1/2) for theta = 4^j (1 - a 2^-52), a odd, is 2^-j (1 + a 2^-53 + 1.5 a^2 2^-106 ...):
+ * a tie of double, but for the last term. It starts at 2^-93 of the result. */
+static void inverse_frequencies_next_to_ties(void **state)
+{
+    (void)state;
+    double inv_freq[2];
+    for (int j = -20; j <= 20; j++)
+        for (int64_t a = 1 << 6; a < 1 << 24; a *= 2) {
+            double theta = ldexp(1 - (double)(a + 1) * 0x1p-52, 2 * j);
+            ts_rope_inv_freq(theta, 4, inv_freq);
+            assert_true(same64(inv_freq[1], witness_inv_freq(theta, 4, 1)));
+        }
+}
+
 /* Entries of one row that are not the witness's, in either precision. */
 static int wrong_entries(const double *inv_freq, int64_t R, int64_t pos)
 {
@@ -178,6 +192,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(inverse_frequencies),
+        cmocka_unit_test(inverse_frequencies_next_to_ties),
         cmocka_unit_test(small_positions),
         cmocka_unit_test(positions_up_to_the_last),
         cmocka_unit_test(angles_next_to_multiples_of_half_pi),

@@ -1,11 +1,9 @@
 #include "case/case.h"
 
-#include <dirent.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "format/files.h"
 #include "format/json.h"
 
 static const cJSON *get(const cJSON *o, const char *key)
@@ -49,7 +47,7 @@ static ts_status validate_dims(ts_case *c, const ts_op *op, ts_error *err)
     return TS_OK;
 }
 
-/* Every input field must name its generator, every output field its hash. */
+/* Every input field must name its generator. */
 static ts_status validate_fields(ts_case *c, const ts_op *op, ts_error *err)
 {
     const cJSON *inputs = get(c->json, "inputs");
@@ -57,8 +55,6 @@ static ts_status validate_fields(ts_case *c, const ts_op *op, ts_error *err)
         const ts_field *f = &op->field[i];
         if (f->role <= TS_INOUT && !cJSON_GetStringValue(get(inputs, f->name)))
             return ts_fail(err, TS_BAD, c->path, f->name, "inputs name no generator for this field");
-        if (f->role != TS_IN && !ts_case_expect(c, f->name))
-            return ts_fail(err, TS_BAD, c->path, f->name, "expect has no sha256 for this output");
     }
     return TS_OK;
 }
@@ -125,71 +121,36 @@ void ts_case_free(ts_case *c)
     c->json = NULL;
 }
 
-typedef struct {
-    const char *folder;
-    ts_case *v;
-    size_t n, room;
-} case_list;
-
-static ts_status append(case_list *l, const char *path, ts_error *err)
+static bool is_json(const char *path)
 {
-    if (l->n == l->room) {
-        size_t room = l->room ? 2 * l->room : 64;
-        ts_case *v = realloc(l->v, room * sizeof *v);
-        if (!v)
-            return ts_no_memory(err, room * sizeof *v);
-        l->v = v;
-        l->room = room;
-    }
-    ts_status s = ts_case_load(l->folder, path, &l->v[l->n], err);
-    l->n += s == TS_OK;
-    return s;
-}
-
-static ts_status walk(case_list *l, const char *folder, ts_error *err)
-{
-    DIR *dir = opendir(folder);
-    if (!dir)
-        return ts_fail(err, TS_BAD, folder, NULL, "no such folder of cases");
-    ts_status s = TS_OK;
-    for (struct dirent *e; !s && (e = readdir(dir));) {
-        char path[512];
-        struct stat st;
-        int len = snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
-        if (e->d_name[0] == '.' || len >= (int)sizeof path || stat(path, &st) != 0)
-            continue;
-        if (S_ISDIR(st.st_mode))
-            s = walk(l, path, err);
-        else if (len > 5 && strcmp(path + len - 5, ".json") == 0)
-            s = append(l, path, err);
-    }
-    closedir(dir);
-    return s;
-}
-
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(((const ts_case *)a)->name, ((const ts_case *)b)->name);
+    size_t len = strlen(path);
+    return len > 5 && strcmp(path + len - 5, ".json") == 0;
 }
 
 ts_status ts_case_list(const char *folder, ts_case **out, size_t *n, ts_error *err)
 {
-    case_list l = {.folder = folder};
-    ts_status s = walk(&l, folder, err);
-    if (s) {
-        ts_case_list_free(l.v, l.n);
+    ts_files files;
+    ts_status s = ts_files_list(folder, &files, err);
+    if (s)
         return s;
-    }
-    if (l.n)
-        qsort(l.v, l.n, sizeof *l.v, by_name);
-    *out = l.v;
-    *n = l.n;
-    return TS_OK;
+    *n = 0;
+    *out = calloc(files.n + 1, sizeof **out);
+    if (!*out)
+        s = ts_no_memory(err, files.n * sizeof **out);
+    for (size_t i = 0; !s && i < files.n; i++)
+        if (is_json(files.path[i])) {
+            s = ts_case_load(folder, files.path[i], &(*out)[*n], err);
+            *n += s == TS_OK;
+        }
+    ts_files_free(&files);
+    if (s)
+        ts_case_list_free(*out, *n);
+    return s;
 }
 
 void ts_case_list_free(ts_case *cases, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; cases && i < n; i++)
         ts_case_free(&cases[i]);
     free(cases);
 }

@@ -15,7 +15,7 @@ typedef enum { TS_CASE_OP, TS_CASE_STREAM, TS_CASE_EXTERNAL } ts_case_kind;
 
 typedef struct {
     char path[256]; /* of the JSON file */
-    char name[96];  /* path below the case folder, without .json */
+    char name[96];  /* path below the case folder, sorted, without .json */
     ts_case_kind kind;
     cJSON *json;    /* whole file; owned */
     ts_op_id op;    /* kind op */

@@ -9,8 +9,8 @@
 #include "num/status.h"
 
 enum {
-    TS_MAX_IDS = 1 << 24,       /* ids are 0..2^24-1: two fit in a 64-bit key */
-    TS_MAX_ADDED_BYTES = 1024,  /* of one added token */
+    TS_MAX_IDS = 1 << 24,      /* ids are 0..2^24-1: two fit in a 64-bit key */
+    TS_MAX_ADDED_BYTES = 1024, /* of one added token */
     TS_MAX_REGEX_BYTES = 65536,
 };
 
@@ -63,29 +63,33 @@ ts_status ts_split_rewrite(const char *file, const char *regex, char **out, ts_e
 typedef struct ts_split ts_split;
 typedef ts_status ts_piece_fn(void *context, const char *piece, size_t size, ts_error *err);
 
+/* `file` must outlive *out: later messages name it. */
 ts_status ts_split_compile(const char *file, const char *regex, ts_split **out, ts_error *err);
 void ts_split_free(ts_split *s);
-/* Calls `piece` for every match and every gap between matches, in order; none is empty. */
+/* Calls `piece` for every match and every gap between matches, in order; none is empty. text must be UTF-8.
+ */
 ts_status ts_split_text(const ts_split *s, const char *text, size_t size, ts_piece_fn *piece, void *context,
                         ts_error *err);
 
-/* added_tokens.c */
+/* lexicon.c: a list of distinct byte strings, sorted. */
 typedef struct {
-    const char *content;
+    const char *bytes; /* never empty */
     size_t size;
     int32_t id;
-} ts_added;
+} ts_entry;
 
 typedef struct {
-    ts_added *at; /* sorted by content */
+    ts_entry *at;
     size_t count;
-    bool first[256]; /* some content starts with this byte */
-} ts_added_set;
+    bool first[256]; /* some entry starts with this byte */
+} ts_lexicon;
 
-/* Sorts, and refuses two of the same content. */
-ts_status ts_added_sort(ts_added_set *set, const char *file, ts_error *err);
-/* The longest content that text[0..size) starts with, or NULL. */
-const ts_added *ts_added_match(const ts_added_set *set, const char *text, size_t size);
+/* Call once when at[0..count) is filled; refuses duplicates. `key` is for messages. */
+ts_status ts_lexicon_sort(ts_lexicon *l, const char *file, const char *key, ts_error *err);
+/* The id of the entry that is exactly these bytes, or -1. */
+int32_t ts_lexicon_find(const ts_lexicon *l, const char *bytes, size_t size);
+/* The longest entry that text[0..size) starts with, or NULL. */
+const ts_entry *ts_lexicon_prefix(const ts_lexicon *l, const char *text, size_t size);
 
 /* tokenizer.c */
 typedef struct {
@@ -95,23 +99,22 @@ typedef struct {
 
 struct ts_tokenizer {
     char *path;
-    char *arena; /* every token's bytes, NUL after each */
+    char *arena; /* the bytes of all tokens, a NUL after each */
     size_t used;
     ts_token *token; /* by id */
     int32_t n_ids;
-    int32_t *sorted; /* ids of the vocabulary (not added tokens), by bytes */
-    size_t n_vocab;
-    ts_added_set added;
+    ts_lexicon vocab; /* of the model, as raw bytes */
+    ts_lexicon added; /* literal contents */
     ts_merge_table merges;
     int32_t byte_id[256]; /* -1: no token for this byte alone */
     bool nfc, ignore_merges;
     ts_split *split; /* NULL: the text is one piece */
 };
 
-/* tokenizer_load.c, tokenizer_rules.c: fill a zeroed tokenizer whose path is set. */
-ts_status ts_tokenizer_load(struct ts_tokenizer *t, const cJSON *json, ts_error *err);
+/* tokenizer_rules.c: normalizer, pre_tokenizer and options. Sets nfc, ignore_merges and split;
+ * refuses every component that would change the ids and is not implemented. */
 ts_status ts_tokenizer_rules(struct ts_tokenizer *t, const cJSON *json, ts_error *err);
-/* The id of the vocabulary token with these bytes, or -1. */
-int32_t ts_vocab_find(const struct ts_tokenizer *t, const char *bytes, size_t size);
+/* tokenizer_load.c: added tokens, vocabulary and merges of a zeroed tokenizer whose path is set. */
+ts_status ts_tokenizer_load(struct ts_tokenizer *t, const cJSON *json, ts_error *err);
 
 #endif

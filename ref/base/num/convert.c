@@ -49,12 +49,12 @@ uint16_t ts_f32_to_f16(float x)
     uint32_t u = ts_bits(x), sign = u >> 16 & 0x8000, a = u & 0x7fffffff;
     if (a > 0x7f800000)
         return (uint16_t)(sign | 0x7e00 | (a >> 13 & 0x1ff));
-    if (a >= 0x477ff000) /* 65520, half way to 2^16 */
+    if (a >= 0x47800000) /* 2^16; the carry takes care of 65520 and above */
         return (uint16_t)(sign | 0x7c00);
     if (a >= 0x38800000) /* 2^-14, the smallest normal */
         return (uint16_t)(sign | shift_rne(a - ((uint32_t)112 << 23), 13));
     uint32_t shift = 126 - (a >> 23); /* from units of 2^(exponent-150) to units of 2^-24 */
-    if (shift > 25)
+    if (shift > 24) /* below 2^-25, half the smallest subnormal */
         return (uint16_t)sign;
     return (uint16_t)(sign | shift_rne((a & 0x7fffff) | 0x800000, shift));
 }

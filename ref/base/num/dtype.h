@@ -39,8 +39,8 @@ typedef struct {
 /* Number of elements (1 for a scalar). */
 int64_t ts_tensor_count(const ts_tensor *t);
 
-/* Element i widened to double (any numeric dtype of 8 bits or more up to F64; integers exactly
- * up to 2^53). */
+/* Element i widened to double (BOOL, the integers, F16, BF16, F32, F64; integers exactly up to 2^53).
+ * NaN for the types that are only carried: F8, F6, F4, C64. */
 double ts_tensor_get(const ts_tensor *t, int64_t i);
 
 #endif

@@ -16,7 +16,8 @@
  *   "ints:A:B"          integers A..B (exact-input cases)
  *   "pow2:A:B"          +-2^e, e in A..B
  *   "index"             element i = i
- *   "special"           a fixed cycle of zeros, -0, subnormals, ties, big and small values, no NaN
+ *   "special"           a fixed cycle of zeros, -0, subnormals, ties, big and small values, no NaN;
+ *                       it starts at entry `stream`, so that two fields differ
  * Unknown spec: TS_BAD naming it. `stream` separates the fields of a case. */
 ts_status ts_generate(const char *spec, uint64_t seed, uint32_t stream, float *y, int64_t n, ts_error *err);
 

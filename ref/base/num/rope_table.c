@@ -4,18 +4,17 @@
 #include <string.h>
 
 /* Everything here is a double-double: an unevaluated sum hi + lo with |lo| at
- * most half an ulp of hi, good for about 104 bits. A result that needs 53 is
- * then wrong only if its true value lies within 2^-45 ulp of a tie. */
+ * most half an ulp of hi, good for about 100 bits. A double made from it is then
+ * wrong only if the true value lies within about 2^-45 ulp of a tie. */
 typedef struct {
     double hi, lo;
 } dd;
 
 /* Non-overlapping parts. Products of the first two parts of ln 2 (40 bits each) and |k| < 2^13 are exact. */
 static const double ln2[3] = {0x1.62e42fefa2p-1, 0x1.9ef35793c6p-41, 0x1.673007e5ed5e8p-81};
-static const double half_pi[4] = {0x1.921fb54442d18p+0, 0x1.1a62633145c07p-54, -0x1.f1976b7ed8fbcp-110,
-                                  0x1.4cf98e804177dp-164};
+static const double half_pi[3] = {0x1.921fb54442d18p+0, 0x1.1a62633145c07p-54, -0x1.f1976b7ed8fbcp-110};
 
-/* Above this the parts of pi no longer suffice. */
+/* k, the number of quarter turns, must be an exact integer. */
 static const double max_angle = 0x1p52;
 
 enum { EXP_TERMS = 26, TRIG_TERMS = 15 }; /* first omitted term below 2^-115 */
@@ -42,13 +41,6 @@ static dd add_d(dd a, double b)
 {
     dd s = two_sum(a.hi, b);
     return quick_sum(s.hi, s.lo + a.lo);
-}
-
-static dd add(dd a, dd b)
-{
-    dd s = two_sum(a.hi, b.hi), t = two_sum(a.lo, b.lo);
-    s = quick_sum(s.hi, s.lo + t.hi);
-    return quick_sum(s.hi, s.lo + t.lo);
 }
 
 static dd mul_d(dd a, double b)
@@ -81,14 +73,14 @@ static dd exp_dd(dd y)
     return (dd){ldexp(sum.hi, (int)k), ldexp(sum.lo, (int)k)};
 }
 
-/* Newton on e^L = x. Each step squares the relative error, so three are enough
- * for any first guess that is good to four digits. */
+/* Newton on e^L = x. Each step squares the error, so three are enough for any
+ * first guess that is good to four digits. */
 static dd log_dd(double x)
 {
     dd log_x = {log(x), 0};
     for (int i = 0; i < 3; i++) {
         dd inverse = exp_dd((dd){-log_x.hi, -log_x.lo});
-        log_x = add(log_x, add_d(mul_d(inverse, x), -1));
+        log_x = add_d(log_x, add_d(mul_d(inverse, x), -1).hi);
     }
     return log_x;
 }
@@ -108,10 +100,10 @@ static void grow(double *e, int *n, double x)
  * summed exactly first, and r keeps its relative precision. */
 static dd reduce(double x, int *quadrant)
 {
-    double k = rint(x / half_pi[0]), e[9];
+    double k = rint(x / half_pi[0]), e[7];
     int n = 0;
     grow(e, &n, x);
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 3; i++) {
         dd p = two_prod(-k, half_pi[i]);
         grow(e, &n, p.lo);
         grow(e, &n, p.hi);

@@ -1,4 +1,4 @@
-/* sha256 (libcrypto), the only hash. */
+/* sha256 (libcrypto), the only hash. hex is empty if there is none (out of memory, unreadable file). */
 #ifndef TS_NUM_SHA256_H
 #define TS_NUM_SHA256_H
 
@@ -12,7 +12,7 @@ ts_status ts_sha256_file(const char *path, char hex[TS_SHA256_HEX], ts_error *er
 
 /* Incremental form. */
 typedef struct ts_sha256_ctx ts_sha256_ctx;
-ts_sha256_ctx *ts_sha256_new(void);
+ts_sha256_ctx *ts_sha256_new(void); /* NULL: out of memory */
 void ts_sha256_add(ts_sha256_ctx *c, const void *data, size_t size);
 void ts_sha256_end(ts_sha256_ctx *c, char hex[TS_SHA256_HEX]); /* frees c */
 

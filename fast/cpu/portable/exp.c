@@ -1,0 +1,14 @@
+#include "schedule.h"
+
+#include "cpu/portable/elementary.h"
+
+static void run(const void *args, int64_t begin, int64_t end)
+{
+    const ts_map_args *a = args;
+    for (int64_t i = begin; i < end; i++)
+        a->y[i] = ts_fast_exp(a->x[i]);
+}
+
+const ts_schedule ts_exp_portable = {
+    "exp.portable", TS_OP_EXP, "cpu", "any", "elementwise", "any", "", NULL, run,
+};

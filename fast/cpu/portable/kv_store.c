@@ -1,0 +1,38 @@
+#include "schedule.h"
+
+#include <string.h>
+#include "num/convert.h"
+
+/* To nearest, ties to even; a NaN keeps its sign and top payload bits and is made quiet. */
+static inline uint16_t narrow(float x)
+{
+    uint32_t u = ts_bits(x);
+    uint32_t rounded = (u + 0x7fff + (u >> 16 & 1)) >> 16;
+    return (uint16_t)(x == x ? rounded : u >> 16 | 0x40);
+}
+
+static void store(const ts_kv *kv, void *pool, int64_t at, const float *x, int64_t D)
+{
+    if (!kv->bf16) {
+        memcpy((float *)pool + at, x, (size_t)D * sizeof *x);
+        return;
+    }
+    uint16_t *y = (uint16_t *)pool + at;
+    for (int64_t i = 0; i < D; i++)
+        y[i] = narrow(x[i]);
+}
+
+static void run(const void *args, int64_t begin, int64_t end)
+{
+    const ts_kv_store_args *a = args;
+    for (int64_t u = begin; u < end; u++) {
+        int64_t j = a->pos + u / a->Hkv, page = a->kv.table[j / a->kv.page];
+        int64_t at = ((page * a->Hkv + u % a->Hkv) * a->kv.page + j % a->kv.page) * a->D;
+        store(&a->kv, a->kv.k, at, a->k + u * a->D, a->D);
+        store(&a->kv, a->kv.v, at, a->v + u * a->D, a->D);
+    }
+}
+
+const ts_schedule ts_kv_store_portable = {
+    "kv_store.portable", TS_OP_KV_STORE, "cpu", "any", "elementwise", "any", "", NULL, run,
+};

@@ -1,0 +1,14 @@
+#include "schedule.h"
+
+#include "cpu/portable/elementary.h"
+
+static void run(const void *args, int64_t begin, int64_t end)
+{
+    const ts_map_args *a = args;
+    for (int64_t i = begin; i < end; i++)
+        a->y[i] = ts_fast_sigmoid(a->x[i]);
+}
+
+const ts_schedule ts_sigmoid_portable = {
+    "sigmoid.portable", TS_OP_SIGMOID, "cpu", "any", "elementwise", "any", "", NULL, run,
+};

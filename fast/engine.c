@@ -1,0 +1,181 @@
+#include "engine_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_CAPACITY = 1 << 24, MAX_THREADS = 1024 }; /* positions the RoPE tables are defined for */
+
+static void clear_recurrent(ts_engine *e)
+{
+    const ts_config *c = &e->w->cfg;
+    int64_t CD = 2 * c->Hk * c->Dk + c->Hv * c->Dv;
+    for (int64_t i = 0; i < c->layers; i++) {
+        if (c->full[i])
+            continue;
+        memset(e->state[i].conv, 0, (size_t)(CD * c->W) * sizeof(float));
+        memset(e->state[i].recurrent, 0, (size_t)(c->Hv * c->Dk * c->Dv) * sizeof(float));
+    }
+}
+
+void ts_engine_reset(ts_engine *e)
+{
+    e->pos = 0;
+    clear_recurrent(e);
+    ts_engine_pages_reset(e);
+}
+
+static ts_status new_recurrent(ts_engine *e, ts_error *err)
+{
+    const ts_config *c = &e->w->cfg;
+    int64_t CD = 2 * c->Hk * c->Dk + c->Hv * c->Dv;
+    for (int64_t i = 0; i < c->layers; i++) {
+        if (c->full[i])
+            continue;
+        e->state[i].conv = ts_engine_alloc(CD, c->W, sizeof(float), err);
+        e->state[i].recurrent = ts_engine_alloc(c->Hv * c->Dk, c->Dv, sizeof(float), err);
+        if (!e->state[i].conv || !e->state[i].recurrent)
+            return TS_BAD;
+    }
+    return TS_OK;
+}
+
+static ts_status check_options(const ts_weights *w, const ts_engine_options *o, ts_error *err)
+{
+    if (o->threads < 1 || o->threads > MAX_THREADS)
+        return ts_fail(err, TS_BAD, w->path, "threads", "%d is not in 1..%d", o->threads, MAX_THREADS);
+    if (o->capacity < 1 || o->capacity > MAX_CAPACITY)
+        return ts_fail(err, TS_BAD, w->path, "capacity", "%lld tokens is not in 1..%d", (long long)o->capacity,
+                       MAX_CAPACITY);
+    return TS_OK;
+}
+
+ts_status ts_engine_new(const ts_weights *w, const ts_profile *p, const ts_engine_options *o, ts_engine **out,
+                        ts_error *err)
+{
+    *out = NULL;
+    if (check_options(w, o, err) != TS_OK)
+        return TS_BAD;
+    ts_engine *e = ts_engine_alloc(1, 1, sizeof *e, err);
+    if (!e)
+        return TS_BAD;
+    e->w = w;
+    e->profile = p;
+    e->opt = *o;
+    e->state = ts_engine_alloc(w->cfg.layers, 1, sizeof *e->state, err);
+    if (!e->state || new_recurrent(e, err) != TS_OK || ts_engine_pages_new(e, err) != TS_OK) {
+        ts_engine_free(e);
+        return TS_BAD;
+    }
+    ts_engine_reset(e);
+    *out = e;
+    return TS_OK;
+}
+
+void ts_engine_free(ts_engine *e)
+{
+    if (!e)
+        return;
+    ts_engine_pages_free(e);
+    for (int64_t i = 0; e->state && i < e->w->cfg.layers; i++) {
+        free(e->state[i].conv);
+        free(e->state[i].recurrent);
+    }
+    ts_engine_reserve(e, 0, NULL);
+    free(e->state);
+    free(e);
+}
+
+static ts_status check_call(const ts_engine *e, const int32_t *ids, int64_t T, int64_t rows, ts_error *err)
+{
+    const char *path = e->w->path;
+    if (T < 1)
+        return ts_fail(err, TS_BAD, path, "ids", "%lld tokens: at least one is needed", (long long)T);
+    if (rows < 0 || rows > T)
+        return ts_fail(err, TS_BAD, path, "logits", "%lld rows asked for, but %lld tokens run", (long long)rows,
+                       (long long)T);
+    if (T > e->opt.capacity - e->pos)
+        return ts_fail(err, TS_BAD, path, "ids", "%lld tokens at position %lld exceed the capacity of %lld",
+                       (long long)T, (long long)e->pos, (long long)e->opt.capacity);
+    for (int64_t t = 0; t < T; t++)
+        if (ids[t] < 0 || ids[t] >= e->w->cfg.V)
+            return ts_fail(err, TS_BAD, path, "ids", "id %ld at %lld is not in 0..%lld", (long)ids[t], (long long)t,
+                           (long long)e->w->cfg.V - 1);
+    return TS_OK;
+}
+
+static void embed(ts_piece *p, const int32_t *ids)
+{
+    const ts_config *c = p->c;
+    ts_engine *e = p->e;
+    for (int64_t t = 0; t < p->T; t++) {
+        e->row_pos[t] = (int32_t)(e->pos + t);
+        e->row_len[t] = (int32_t)(e->pos + t + 1);
+    }
+    ts_engine_angles(e, e->pos + p->T);
+    ts_engine_op(p, TS_OP_EMBED, &(ts_embed_args){p->T, c->V, c->C, ids, &e->w->embed, e->slot[TS_SLOT_H]});
+    ts_engine_note(p, "embed", p->T, 0, c->C, e->slot[TS_SLOT_H]);
+}
+
+/* Final norm (of all rows if they are traced) and logits of the last `rows`. */
+static void head(ts_piece *p, int64_t rows, float *logits)
+{
+    const ts_config *c = p->c;
+    float *h = p->e->slot[TS_SLOT_H], *x = p->e->slot[TS_SLOT_X];
+    int64_t first = p->trace ? 0 : p->T - rows, skip = (p->T - rows) * c->C;
+    if (first < p->T)
+        ts_engine_norm(p, p->T - first, h + first * c->C, &p->e->w->final_norm, x + first * c->C);
+    ts_engine_note(p, "final_norm", p->T, 0, c->C, x);
+    if (rows == 0)
+        return;
+    ts_engine_linear(p, &(ts_input){x + skip, rows, c->C, false}, &p->e->w->head, logits);
+    ts_engine_note(p, "logits", rows, 0, c->V, logits);
+}
+
+static ts_status piece(ts_engine *e, const int32_t *ids, int64_t T, int64_t rows, float *logits, ts_trace *trace,
+                       ts_error *err)
+{
+    ts_piece p = {e, &e->w->cfg, T, -1, trace, ts_engine_reserve(e, T, err), err};
+    if (p.status != TS_OK)
+        return p.status;
+    embed(&p, ids);
+    for (p.layer = 0; p.layer < p.c->layers; p.layer++)
+        ts_engine_layer(&p);
+    p.layer = -1;
+    head(&p, rows, logits);
+    e->pos += p.status == TS_OK ? T : 0;
+    return p.status;
+}
+
+/* The last `rows` rows of T, cut to those among t .. t+n. */
+static int64_t rows_within(int64_t T, int64_t rows, int64_t t, int64_t n)
+{
+    int64_t first = T - rows > t ? T - rows : t;
+    return t + n > first ? t + n - first : 0;
+}
+
+static ts_status forward(ts_engine *e, const int32_t *ids, int64_t T, int64_t rows, float *logits, ts_trace *trace,
+                         ts_error *err)
+{
+    ts_status status = TS_OK;
+    for (int64_t t = 0; t < T && status == TS_OK; t += TS_PIECE) {
+        int64_t n = T - t < TS_PIECE ? T - t : TS_PIECE, wanted = rows_within(T, rows, t, n);
+        status = piece(e, ids + t, n, wanted, logits, trace, err);
+        logits = wanted > 0 ? logits + wanted * e->w->cfg.V : logits;
+    }
+    return status;
+}
+
+ts_status ts_engine_forward(ts_engine *e, const int32_t *ids, int64_t T, int64_t rows, float *logits,
+                            ts_trace *trace, ts_error *err)
+{
+    ts_status status = check_call(e, ids, T, rows, err);
+    if (status != TS_OK)
+        return status;
+    if (logits || !trace)
+        return forward(e, ids, T, logits ? rows : 0, logits, trace, err);
+    /* Only the trace wants them. */
+    float *own = ts_engine_alloc(rows, e->w->cfg.V, sizeof *own, err);
+    status = own ? forward(e, ids, T, rows, own, trace, err) : TS_BAD;
+    free(own);
+    return status;
+}

@@ -1,0 +1,88 @@
+#include "schedule.h"
+
+#include <string.h>
+
+/* One line per schedule, in order of preference: the engine takes the first that accepts. */
+#define TS_SCHEDULES(X) \
+    X(ts_exp_portable) \
+    X(ts_sigmoid_portable) \
+    X(ts_silu_portable) \
+    X(ts_softplus_portable) \
+    X(ts_rsqrt_portable) \
+    X(ts_residual_add_portable) \
+    X(ts_swiglu_portable) \
+    X(ts_sigmoid_gate_portable) \
+    X(ts_embed_portable) \
+    X(ts_rmsnorm_portable) \
+    X(ts_l2norm_portable) \
+    X(ts_gated_norm_portable) \
+    X(ts_conv1d_portable) \
+    X(ts_gdn_gates_portable) \
+    X(ts_gdn_step_portable) \
+    X(ts_gdn_chunk64_portable) \
+    X(ts_rope_portable) \
+    X(ts_kv_store_portable) \
+    X(ts_attention_portable) \
+    X(ts_matmul_dot32_portable) \
+    X(ts_quantize_a64_portable) \
+    X(ts_matmul_a64s8_portable)
+
+#define DECLARE(schedule) extern const ts_schedule schedule;
+#define ADDRESS(schedule) &schedule,
+
+TS_SCHEDULES(DECLARE)
+
+static const ts_schedule *const registry[] = {TS_SCHEDULES(ADDRESS)};
+
+/* Elements of an elementwise operation that are worth a thread. */
+enum { GRAIN = 4096 };
+
+const ts_schedule *ts_schedule_at(int i)
+{
+    return i >= 0 && (size_t)i < sizeof registry / sizeof *registry ? registry[i] : NULL;
+}
+
+const ts_schedule *ts_schedule_find(const char *name)
+{
+    for (int i = 0; ts_schedule_at(i); i++)
+        if (strcmp(registry[i]->name, name) == 0)
+            return registry[i];
+    return NULL;
+}
+
+const ts_schedule *ts_schedule_pick(ts_op_id op, const char *profile, const void *args)
+{
+    for (int i = 0; ts_schedule_at(i); i++) {
+        const ts_schedule *s = registry[i];
+        if (s->op == op && (strcmp(s->profile, "any") == 0 || strcmp(s->profile, profile) == 0) &&
+            (!s->accepts || s->accepts(args)))
+            return s;
+    }
+    return NULL;
+}
+
+bool ts_schedule_exposes(const ts_schedule *s, const char *tensor)
+{
+    size_t len = strlen(tensor);
+    for (const char *at = s->exposes; *at; at += strspn(at, ",")) {
+        size_t n = strcspn(at, ",");
+        if (n == len && memcmp(at, tensor, n) == 0)
+            return true;
+        at += n;
+    }
+    return false;
+}
+
+void ts_schedule_run(const ts_schedule *s, const void *args, int threads)
+{
+    const ts_op *op = &ts_op_table[s->op];
+    int64_t units = ts_op_units(op, args), grain = strcmp(op->units, "n") == 0 ? GRAIN : 1;
+    int64_t n = threads < units / grain ? threads : units / grain;
+    if (n <= 1) {
+        s->run(args, 0, units);
+        return;
+    }
+#pragma omp parallel for num_threads((int)n) schedule(static)
+    for (int64_t i = 0; i < n; i++)
+        s->run(args, units * i / n, units * (i + 1) / n);
+}

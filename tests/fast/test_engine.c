@@ -1,0 +1,387 @@
+/* The engine's promises: the bits of a row depend neither on how the tokens were
+ * cut, nor on threads, page order or what free memory holds; bad calls are
+ * refused and harm nothing; greedy ids are those of the float64 golden. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "engine.h"
+#include "num/convert.h"
+#include "num/generate.h"
+
+static const char model[] = "golden/models/tiny-qwen35";
+static const char golden[] = "golden/external/tiny-qwen35-comment.safetensors";
+
+enum { TOKENS = 20, LONG = 530, KEEP = 30 };
+
+static ts_weights *weights;
+static const ts_engine_options plain = {.threads = 1, .capacity = 64};
+
+static void *allocate(size_t size)
+{
+    void *p = malloc(size ? size : 1);
+    assert_non_null(p);
+    return p;
+}
+
+static int load(void **state)
+{
+    (void)state;
+    ts_error err;
+    char text[800];
+    if (ts_weights_load(model, &weights, &err) == TS_OK)
+        return 0;
+    print_error("%s\n", ts_error_text(&err, text, sizeof text));
+    return -1;
+}
+
+static int unload(void **state)
+{
+    (void)state;
+    ts_weights_free(weights);
+    return 0;
+}
+
+static ts_engine *make(const ts_weights *w, const char *profile, const ts_engine_options *o)
+{
+    ts_engine *e = NULL;
+    assert_int_equal(ts_engine_new(w, ts_profile_find(profile), o, &e, NULL), TS_OK);
+    return e;
+}
+
+/* Logits of all of T tokens run in pieces of `piece`; the caller frees them. */
+static float *run(const ts_weights *w, const char *profile, const ts_engine_options *o, const int32_t *ids, int64_t T,
+                  int64_t piece, ts_trace *trace)
+{
+    int64_t V = w->cfg.V;
+    float *logits = allocate((size_t)(T * V) * sizeof *logits);
+    ts_engine *e = make(w, profile, o);
+    for (int64_t t = 0; t < T; t += piece) {
+        int64_t n = T - t < piece ? T - t : piece;
+        assert_int_equal(ts_engine_forward(e, ids + t, n, n, logits + t * V, trace, NULL), TS_OK);
+    }
+    ts_engine_free(e);
+    return logits;
+}
+
+static void assert_same(const float *a, const float *b, int64_t n)
+{
+    assert_int_equal(memcmp(a, b, (size_t)n * sizeof *a), 0);
+}
+
+static void assert_finite(const float *a, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        assert_true(a[i] - a[i] == 0);
+}
+
+static void draw_ids(int32_t *ids, int64_t n)
+{
+    ts_generate_ints(7, 0, 0, (int32_t)weights->cfg.V - 1, ids, n);
+}
+
+/* Under every profile and for w, one run against all others. */
+static void assert_invariant(const ts_weights *w, const char *profile)
+{
+    static const int64_t pieces[] = {1, 3, 7};
+    static const ts_engine_options options[] = {
+        {.threads = 2, .capacity = 64},
+        {.threads = 1, .capacity = TOKENS, .page_seed = 5},
+        {.threads = 1, .capacity = 500, .poison = true},
+        {.threads = 2, .capacity = 100, .page_seed = 99, .poison = true},
+    };
+    int32_t ids[TOKENS];
+    draw_ids(ids, TOKENS);
+    float *whole = run(w, profile, &plain, ids, TOKENS, TOKENS, NULL);
+    assert_finite(whole, TOKENS * w->cfg.V);
+    for (int i = 0; i < 3; i++) {
+        float *cut = run(w, profile, &plain, ids, TOKENS, pieces[i], NULL);
+        assert_same(whole, cut, TOKENS * w->cfg.V);
+        free(cut);
+    }
+    for (int i = 0; i < 4; i++) {
+        float *other = run(w, profile, &options[i], ids, TOKENS, 17, NULL);
+        assert_same(whole, other, TOKENS * w->cfg.V);
+        free(other);
+    }
+    free(whole);
+}
+
+static void exact_is_invariant(void **state)
+{
+    (void)state;
+    assert_invariant(weights, "exact");
+}
+
+static void ts_is_invariant(void **state)
+{
+    (void)state;
+    assert_invariant(weights, "ts");
+}
+
+/* A made-up MLX matrix of m's shape: scale 1/256, bias that centres the codes. */
+static void fake_mlx(ts_matrix *m, int bits, void *owned[3])
+{
+    int64_t words = m->N * m->K * bits / 32, groups = m->N * m->K / 64;
+    int32_t *code = owned[0] = allocate((size_t)words * sizeof *code);
+    uint16_t *scale = owned[1] = allocate((size_t)groups * sizeof *scale);
+    uint16_t *bias = owned[2] = allocate((size_t)groups * sizeof *bias);
+    ts_generate_ints(3, (uint32_t)bits, INT32_MIN, INT32_MAX, code, words);
+    for (int64_t i = 0; i < groups; i++) {
+        scale[i] = ts_f32_to_bf16(bits == 4 ? 0x1p-7f : 0x1p-11f);
+        bias[i] = ts_f32_to_bf16(-0x1p-4f);
+    }
+    *m = (ts_matrix){TS_W_MLX, m->N, m->K, code, bits, 64, TS_BF16, scale, bias};
+}
+
+/* Part of the linears and the embedding on codes: with those that stay bf16, every kind of linear. */
+static void codes_are_invariant(void **state)
+{
+    (void)state;
+    ts_weights w = *weights;
+    void *owned[6][3];
+    int32_t ids[3] = {1, 2, 3};
+    w.layer = allocate((size_t)w.cfg.layers * sizeof *w.layer);
+    memcpy(w.layer, weights->layer, (size_t)w.cfg.layers * sizeof *w.layer);
+    fake_mlx(&w.embed, 4, owned[0]);
+    fake_mlx(&w.head, 8, owned[1]);
+    fake_mlx(&w.layer[0].in_qkv, 4, owned[2]);
+    fake_mlx(&w.layer[0].in_a, 8, owned[3]);
+    fake_mlx(&w.layer[3].k_proj, 4, owned[4]);
+    fake_mlx(&w.layer[3].down_proj, 4, owned[5]);
+    assert_invariant(&w, "ts");
+    assert_invariant(&w, "exact");
+    float *codes = run(&w, "ts", &plain, ids, 3, 3, NULL), *widened = run(&w, "exact", &plain, ids, 3, 3, NULL);
+    assert_int_not_equal(memcmp(codes, widened, (size_t)(3 * w.cfg.V) * sizeof *codes), 0);
+    free(codes);
+    free(widened);
+    for (int i = 0; i < 18; i++)
+        free(owned[i / 3][i % 3]);
+    free(w.layer);
+}
+
+/* More than one internal piece, and logits asked for across the cut at 512. */
+static void long_prefill_is_invariant(void **state)
+{
+    (void)state;
+    static const ts_engine_options o = {.threads = 2, .capacity = LONG, .page_seed = 3, .poison = true};
+    static int32_t ids[LONG];
+    int64_t V = weights->cfg.V;
+    float *whole = allocate((size_t)(KEEP * V) * sizeof *whole), *tail = allocate((size_t)(KEEP * V) * sizeof *tail);
+    draw_ids(ids, LONG);
+    ts_engine *a = make(weights, "exact", &o), *b = make(weights, "exact", &o);
+    assert_int_equal(ts_engine_forward(a, ids, LONG, KEEP, whole, NULL, NULL), TS_OK);
+    assert_int_equal(ts_engine_forward(b, ids, LONG - KEEP, 0, NULL, NULL, NULL), TS_OK);
+    assert_int_equal(ts_engine_forward(b, ids + LONG - KEEP, KEEP, KEEP, tail, NULL, NULL), TS_OK);
+    assert_same(whole, tail, KEEP * V);
+    ts_engine_free(a);
+    ts_engine_free(b);
+    free(whole);
+    free(tail);
+}
+
+static void reset_is_as_new(void **state)
+{
+    (void)state;
+    static const ts_engine_options o = {.threads = 1, .capacity = TOKENS, .poison = true};
+    int32_t ids[TOKENS];
+    int64_t V = weights->cfg.V;
+    float *first = allocate((size_t)V * sizeof *first), *again = allocate((size_t)V * sizeof *again);
+    draw_ids(ids, TOKENS);
+    ts_engine *e = make(weights, "ts", &o);
+    assert_int_equal(ts_engine_forward(e, ids, TOKENS, 1, first, NULL, NULL), TS_OK);
+    ts_engine_reset(e);
+    assert_int_equal(ts_engine_forward(e, ids, TOKENS, 1, again, NULL, NULL), TS_OK);
+    assert_same(first, again, V);
+    ts_engine_free(e);
+    free(first);
+    free(again);
+}
+
+/* The names after "layer.N.", in execution order. */
+static const char *const linear_names[] = {"input_norm", "qkv", "conv", "q", "k", "v", "beta", "g", "z", "o", "gated",
+                                           "mixer", "mid", "post_norm", "gate_proj", "up_proj", "swiglu", "mlp", "out"};
+static const char *const full_names[] = {"input_norm", "q", "gate", "k", "v", "attn", "gated",
+                                         "mixer", "mid", "post_norm", "gate_proj", "up_proj", "swiglu", "mlp", "out"};
+
+static void assert_order(const ts_trace *trace, int64_t T)
+{
+    size_t at = 0;
+    char name[64];
+    assert_string_equal(ts_trace_at(trace, at++)->name, "embed");
+    for (int64_t layer = 0; layer < weights->cfg.layers; layer++) {
+        bool full = weights->cfg.full[layer];
+        size_t n = full ? sizeof full_names / sizeof *full_names : sizeof linear_names / sizeof *linear_names;
+        for (size_t i = 0; i < n; i++) {
+            const ts_tensor *t = ts_trace_at(trace, at++);
+            snprintf(name, sizeof name, "layer.%lld.%s", (long long)layer, (full ? full_names : linear_names)[i]);
+            assert_string_equal(t->name, name);
+            assert_int_equal(t->dtype, TS_F32);
+            assert_int_equal(t->dim[0], T);
+        }
+    }
+    assert_string_equal(ts_trace_at(trace, at++)->name, "final_norm");
+    assert_string_equal(ts_trace_at(trace, at++)->name, "logits");
+    assert_int_equal(ts_trace_count(trace), at);
+}
+
+static void assert_shape(const ts_trace *trace, const char *name, int64_t H, int64_t D)
+{
+    const ts_tensor *t = ts_trace_find(trace, name);
+    assert_non_null(t);
+    assert_int_equal(t->ndim, H ? 3 : 2);
+    assert_int_equal(t->dim[1], H ? H : D);
+    assert_int_equal(t->dim[t->ndim - 1], D);
+}
+
+static void traces_do_not_depend_on_pieces(void **state)
+{
+    (void)state;
+    const ts_config *c = &weights->cfg;
+    int32_t ids[TOKENS];
+    draw_ids(ids, TOKENS);
+    ts_trace *whole = ts_trace_new(), *cut = ts_trace_new();
+    assert_true(whole && cut);
+    free(run(weights, "ts", &plain, ids, TOKENS, TOKENS, whole));
+    free(run(weights, "ts", &plain, ids, TOKENS, 7, cut));
+    assert_order(whole, TOKENS);
+    assert_order(cut, TOKENS);
+    for (size_t i = 0; i < ts_trace_count(whole); i++) {
+        const ts_tensor *a = ts_trace_at(whole, i), *b = ts_trace_at(cut, i);
+        assert_int_equal(a->size, b->size);
+        assert_int_equal(memcmp(a->data, b->data, a->size), 0);
+    }
+    assert_shape(whole, "layer.0.qkv", 0, 2 * c->Hk * c->Dk + c->Hv * c->Dv);
+    assert_shape(whole, "layer.0.k", c->Hk, c->Dk);
+    assert_shape(whole, "layer.0.z", c->Hv, c->Dv);
+    assert_shape(whole, "layer.3.gate", c->Hq, c->D);
+    assert_shape(whole, "layer.3.v", c->Hkv, c->D);
+    assert_shape(whole, "layer.3.swiglu", 0, c->I);
+    ts_trace_free(whole);
+    ts_trace_free(cut);
+}
+
+/* A trace alone gets the logits too, and holds the bits the caller would. */
+static void trace_has_logits_without_a_buffer(void **state)
+{
+    (void)state;
+    int32_t ids[5];
+    draw_ids(ids, 5);
+    float *logits = run(weights, "exact", &plain, ids, 5, 5, NULL);
+    ts_trace *trace = ts_trace_new();
+    ts_engine *e = make(weights, "exact", &plain);
+    assert_int_equal(ts_engine_forward(e, ids, 5, 2, NULL, trace, NULL), TS_OK);
+    const ts_tensor *t = ts_trace_find(trace, "logits");
+    assert_non_null(t);
+    assert_int_equal(t->dim[0], 2);
+    assert_same(t->data, logits + 3 * weights->cfg.V, 2 * weights->cfg.V);
+    ts_engine_free(e);
+    ts_trace_free(trace);
+    free(logits);
+}
+
+static void assert_refused(ts_engine *e, const int32_t *ids, int64_t T, int64_t rows, const char *key)
+{
+    ts_error err = {{0}, {0}, {0}};
+    assert_int_equal(ts_engine_forward(e, ids, T, rows, NULL, NULL, &err), TS_BAD);
+    assert_string_equal(err.tensor, key);
+    assert_true(err.reason[0] != 0);
+}
+
+static void bad_calls_are_refused_and_harm_nothing(void **state)
+{
+    (void)state;
+    static const ts_engine_options o = {.threads = 1, .capacity = 8};
+    int32_t ids[9], negative[2] = {1, -1}, beyond[2] = {(int32_t)weights->cfg.V, 1};
+    int64_t V = weights->cfg.V;
+    draw_ids(ids, 9);
+    float *clean = run(weights, "exact", &o, ids, 8, 8, NULL), *last = allocate((size_t)V * sizeof *last);
+    ts_engine *e = make(weights, "exact", &o);
+    assert_refused(e, ids, 9, 0, "ids");
+    assert_int_equal(ts_engine_forward(e, ids, 5, 0, NULL, NULL, NULL), TS_OK);
+    assert_refused(e, ids, 0, 0, "ids");
+    assert_refused(e, ids, -1, 0, "ids");
+    assert_refused(e, ids, INT64_MAX, 0, "ids");
+    assert_refused(e, ids, 4, 0, "ids");
+    assert_refused(e, negative, 2, 1, "ids");
+    assert_refused(e, beyond, 2, 1, "ids");
+    assert_refused(e, ids, 2, 3, "logits");
+    assert_refused(e, ids, 2, -1, "logits");
+    assert_int_equal(ts_engine_forward(e, ids + 5, 3, 1, last, NULL, NULL), TS_OK);
+    assert_same(last, clean + 7 * V, V);
+    assert_refused(e, ids, 1, 0, "ids");
+    ts_engine_free(e);
+    free(clean);
+    free(last);
+}
+
+static void bad_options_are_refused(void **state)
+{
+    (void)state;
+    static const ts_engine_options bad[] = {{.threads = 0, .capacity = 8},
+                                            {.threads = -1, .capacity = 8},
+                                            {.threads = 1, .capacity = 0},
+                                            {.threads = 1, .capacity = INT64_MAX}};
+    for (int i = 0; i < 4; i++) {
+        ts_engine *e = (ts_engine *)&weights;
+        ts_error err = {{0}, {0}, {0}};
+        assert_int_equal(ts_engine_new(weights, ts_profile_find("exact"), &bad[i], &e, &err), TS_BAD);
+        assert_null(e);
+        assert_string_equal(err.tensor, i < 2 ? "threads" : "capacity");
+    }
+    ts_engine_free(NULL);
+}
+
+static int32_t argmax(const float *x, int64_t n)
+{
+    int64_t best = 0;
+    for (int64_t i = 1; i < n; i++)
+        best = x[i] > x[best] ? i : best;
+    return (int32_t)best;
+}
+
+static void greedy_ids_are_the_goldens(void **state)
+{
+    (void)state;
+    ts_safetensors *f = NULL;
+    assert_int_equal(ts_safetensors_open(golden, &f, NULL), TS_OK);
+    const ts_tensor *prompt = ts_safetensors_find(f, "input_ids"), *greedy = ts_safetensors_find(f, "greedy_ids");
+    assert_true(prompt && greedy && prompt->dim[0] <= TOKENS && greedy->dim[0] >= 8);
+    int32_t ids[TOKENS];
+    float *logits = allocate((size_t)weights->cfg.V * sizeof *logits);
+    ts_engine *e = make(weights, "exact", &plain);
+    int64_t n = prompt->dim[0];
+    for (int64_t i = 0; i < n; i++)
+        ids[i] = (int32_t)ts_tensor_get(prompt, i);
+    for (int64_t i = 0; i < greedy->dim[0]; i++) {
+        assert_int_equal(ts_engine_forward(e, ids, n, 1, logits, NULL, NULL), TS_OK);
+        ids[0] = argmax(logits, weights->cfg.V);
+        n = 1;
+        assert_int_equal(ids[0], (int32_t)ts_tensor_get(greedy, i));
+    }
+    ts_engine_free(e);
+    ts_safetensors_close(f);
+    free(logits);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(greedy_ids_are_the_goldens),
+        cmocka_unit_test(exact_is_invariant),
+        cmocka_unit_test(ts_is_invariant),
+        cmocka_unit_test(codes_are_invariant),
+        cmocka_unit_test(long_prefill_is_invariant),
+        cmocka_unit_test(reset_is_as_new),
+        cmocka_unit_test(traces_do_not_depend_on_pieces),
+        cmocka_unit_test(trace_has_logits_without_a_buffer),
+        cmocka_unit_test(bad_calls_are_refused_and_harm_nothing),
+        cmocka_unit_test(bad_options_are_refused),
+    };
+    return cmocka_run_group_tests(tests, load, unload);
+}

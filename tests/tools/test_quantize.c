@@ -1,0 +1,349 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <sys/stat.h>
+
+#include "base/folder.h"
+#include "config/weights.h"
+#include "format/json.h"
+#include "mlx.h"
+#include "num/convert.h"
+#include "num/sha256.h"
+#include "quantize.h"
+#include "tool.h"
+#include "tools/capture.h"
+
+#define TINY "golden/models/tiny-qwen35"
+#define DENSE "golden/external/rand-qwen35-dense"
+
+static capture got;
+
+/* A folder of test files with one sub-folder for the output. */
+typedef struct {
+    folder dir;
+    char model[FOLDER_PATH], out[FOLDER_PATH];
+} place;
+
+static void remove_below(const folder *f, const char *name)
+{
+    folder sub;
+    snprintf(sub.path, sizeof sub.path, "%.50s/%s", f->path, name);
+    folder_remove(&sub);
+}
+
+static int set_up(void **state)
+{
+    static place p;
+    folder_make(&p.dir);
+    folder_file(&p.dir, "model", p.model);
+    folder_file(&p.dir, "out", p.out);
+    *state = &p;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    place *p = *state;
+    remove_below(&p->dir, "model");
+    remove_below(&p->dir, "out");
+    remove_below(&p->dir, "two");
+    assert_int_equal(folder_count(&p->dir), 0); /* no temporary folder left */
+    folder_remove(&p->dir);
+    return 0;
+}
+
+static const ts_tensor *golden(const ts_safetensors *f, int bits, const char *what)
+{
+    char name[64];
+    snprintf(name, sizeof name, "b%d.%s", bits, what);
+    const ts_tensor *t = ts_safetensors_find(f, name);
+    assert_non_null(t);
+    return t;
+}
+
+static void packing(void **state)
+{
+    static const int all[] = {2, 3, 4, 5, 6, 8};
+    ts_safetensors *f = NULL;
+    uint32_t word[16 * 64];
+    (void)state;
+    assert_int_equal(ts_safetensors_open("golden/external/mlx-affine.safetensors", &f, NULL), TS_OK);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        const ts_tensor *code = golden(f, all[i], "g64.codes"), *want = golden(f, all[i], "g64.weight");
+        int64_t words = 256 * all[i] / 32;
+        for (int64_t n = 0; n < 16; n++)
+            ts_mlx_pack((const uint8_t *)code->data + n * 256, 256, all[i], word + n * words);
+        assert_int_equal(want->size, (size_t)(16 * words) * sizeof *word);
+        assert_memory_equal(word, want->data, want->size);
+    }
+    ts_safetensors_close(f);
+}
+
+static void matrices(void **state)
+{
+    static const struct {
+        int bits, group;
+    } row[] = {{4, 32}, {4, 64}, {4, 128}, {8, 32}, {8, 64}, {8, 128}};
+    ts_safetensors *f = NULL;
+    static uint32_t words[16 * 64];
+    static uint16_t scales[16 * 8], biases[16 * 8];
+    static float w[16 * 256];
+    (void)state;
+    assert_int_equal(ts_safetensors_open("golden/external/mlx-affine.safetensors", &f, NULL), TS_OK);
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        char name[3][32];
+        snprintf(name[0], sizeof name[0], "g%d.weight", row[i].group);
+        snprintf(name[1], sizeof name[1], "g%d.scales", row[i].group);
+        snprintf(name[2], sizeof name[2], "g%d.biases", row[i].group);
+        memcpy(w, golden(f, row[i].bits, "w")->data, sizeof w);
+        ts_matrix m = {.format = TS_W_F32, .N = 16, .K = 256, .data = w};
+        assert_int_equal(ts_mlx_quantize(&m, row[i].bits, row[i].group, words, scales, biases), -1);
+        const ts_tensor *want = golden(f, row[i].bits, name[0]);
+        assert_memory_equal(words, want->data, want->size);
+        want = golden(f, row[i].bits, name[1]);
+        assert_memory_equal(scales, want->data, want->size);
+        want = golden(f, row[i].bits, name[2]);
+        assert_memory_equal(biases, want->data, want->size);
+    }
+    ts_safetensors_close(f);
+}
+
+static void overflow_is_found(void **state)
+{
+    float w[2 * 32] = {0};
+    uint32_t words[2 * 4];
+    uint16_t scales[2], biases[2];
+    (void)state;
+    w[32] = 3.4e38f;
+    w[33] = -3.4e38f;
+    ts_matrix m = {.format = TS_W_F32, .N = 2, .K = 32, .data = w};
+    assert_int_equal(ts_mlx_quantize(&m, 4, 32, words, scales, biases), 1);
+}
+
+/* The checkpoint DENSE under the names of a folder, without lm_head where tied. */
+static void make_model(const place *p, bool tied)
+{
+    char path[FOLDER_PATH + 32];
+    cJSON *config = NULL;
+    ts_safetensors *f = NULL;
+    static ts_tensor t[64];
+    size_t n = 0;
+    mkdir(p->model, 0777);
+    assert_int_equal(ts_json_load(DENSE "-config.json", &config, NULL), TS_OK);
+    cJSON_ReplaceItemInObject(config, "tie_word_embeddings", cJSON_CreateBool(tied));
+    snprintf(path, sizeof path, "%s/config.json", p->model);
+    assert_int_equal(ts_json_save(path, config, NULL), TS_OK);
+    cJSON_Delete(config);
+    assert_int_equal(ts_safetensors_open(DENSE "-weights.safetensors", &f, NULL), TS_OK);
+    for (size_t i = 0; i < ts_safetensors_count(f); i++)
+        if (!tied || strcmp(ts_safetensors_at(f, i)->name, "lm_head.weight") != 0)
+            t[n++] = *ts_safetensors_at(f, i);
+    snprintf(path, sizeof path, "%s/model.safetensors", p->model);
+    assert_int_equal(ts_safetensors_write(path, t, n, NULL, 0, NULL), TS_OK);
+    ts_safetensors_close(f);
+}
+
+static ts_safetensors *open_result(const char *where)
+{
+    char path[FOLDER_PATH + 32];
+    ts_safetensors *f = NULL;
+    snprintf(path, sizeof path, "%s/model.safetensors", where);
+    assert_int_equal(ts_safetensors_open(path, &f, NULL), TS_OK);
+    return f;
+}
+
+static void check_tensor(const ts_safetensors *f, const char *name, ts_dtype dtype, int ndim, int64_t d0, int64_t d1, int64_t d2)
+{
+    const ts_tensor *t = ts_safetensors_find(f, name);
+    const int64_t dim[3] = {d0, d1, d2};
+    if (!t)
+        fail_msg("%s is missing", name);
+    assert_int_equal(t->dtype, dtype);
+    assert_int_equal(t->ndim, ndim);
+    assert_memory_equal(t->dim, dim, (size_t)ndim * sizeof *dim);
+}
+
+static void tiny_names_and_shapes(void **state)
+{
+    place *p = *state;
+    assert_int_equal(capture_run(&got, ts_cmd_quantize, "quantize", "--model", TINY, "-o", p->out, "--json", NULL), TS_OK);
+    ts_safetensors *f = open_result(p->out);
+    /* 6 linear layers of 8 matrices and 6 others, 2 full ones of 7 and 4, embedding, head, norm */
+    assert_int_equal(ts_safetensors_count(f), 6 * (8 * 3 + 6) + 2 * (7 * 3 + 4) + 2 * 3 + 1);
+    for (size_t i = 1; i < ts_safetensors_count(f); i++)
+        assert_true(strcmp(ts_safetensors_at(f, i - 1)->name, ts_safetensors_at(f, i)->name) < 0);
+    check_tensor(f, "language_model.model.embed_tokens.weight", TS_U32, 2, 2048, 32, 0);
+    check_tensor(f, "language_model.model.embed_tokens.scales", TS_BF16, 2, 2048, 4, 0);
+    check_tensor(f, "language_model.lm_head.biases", TS_BF16, 2, 2048, 4, 0);
+    check_tensor(f, "language_model.model.layers.0.linear_attn.conv1d.weight", TS_BF16, 3, 1280, 4, 1);
+    check_tensor(f, "language_model.model.layers.0.linear_attn.in_proj_a.weight", TS_U32, 2, 6, 32, 0);
+    check_tensor(f, "language_model.model.layers.0.linear_attn.A_log", TS_BF16, 1, 6, 0, 0);
+    check_tensor(f, "language_model.model.layers.7.self_attn.o_proj.weight", TS_U32, 2, 256, 96, 0);
+    check_tensor(f, "language_model.model.norm.weight", TS_BF16, 1, 256, 0, 0);
+    ts_safetensors_close(f);
+    char path[FOLDER_PATH + 32];
+    snprintf(path, sizeof path, "%s/tokenizer.json", p->out);
+    assert_int_equal(access(path, R_OK), 0);
+}
+
+/* What is read back is the model: norms plus one rounded once, the rest by the golden encoder. */
+static void compare_weights(const ts_weights *from, const ts_weights *to, int bits)
+{
+    const ts_layer *a = &from->layer[0], *b = &to->layer[0];
+    assert_true(to->folded && !from->folded);
+    assert_int_equal(to->cfg.quant_bits, bits);
+    assert_int_equal(to->cfg.quant_group, 64);
+    for (int64_t i = 0; i < a->input_norm.n; i++)
+        assert_int_equal(ts_bits(b->input_norm.v[i]), (uint32_t)ts_f32_to_bf16(1.0f + a->input_norm.v[i]) << 16);
+    assert_memory_equal(b->conv.v, a->conv.v, (size_t)a->conv.n * sizeof(float));
+    assert_memory_equal(b->A_log.v, a->A_log.v, (size_t)a->A_log.n * sizeof(float));
+    assert_memory_equal(b->dt_bias.v, a->dt_bias.v, (size_t)a->dt_bias.n * sizeof(float));
+    assert_memory_equal(b->gdn_norm.v, a->gdn_norm.v, (size_t)a->gdn_norm.n * sizeof(float));
+    const ts_matrix *m = &a->down_proj, *q = &b->down_proj;
+    assert_int_equal(q->format, TS_W_MLX);
+    for (int64_t n = 0; n < m->N; n++)
+        for (int64_t k = 0; k < m->K; k++) {
+            int64_t g = n * (m->K / 64) + k / 64;
+            double scale = (double)ts_bf16_to_f32(((const uint16_t *)q->scales)[g]);
+            double bias = (double)ts_bf16_to_f32(((const uint16_t *)q->biases)[g]);
+            double x = (double)ts_bf16_to_f32(((const uint16_t *)m->data)[n * m->K + k]);
+            double y = scale * ts_mlx_code(q, n, k) + bias;
+            /* half a step, the step's own rounding over all codes, the bias's rounding, and a clamped edge */
+            double slack = 1.0 * (scale < 0 ? -scale : scale) + (bias < 0 ? -bias : bias) / 64;
+            assert_true(y - x <= slack && x - y <= slack);
+        }
+}
+
+static void reads_back(void **state)
+{
+    place *p = *state;
+    for (int bits = 4; bits <= 8; bits += 4) {
+        ts_weights *from = NULL, *to = NULL;
+        ts_error err = {0};
+        assert_int_equal(ts_quantize(TINY, p->out, bits, 64, &err), TS_OK);
+        assert_int_equal(ts_weights_load(TINY, &from, &err), TS_OK);
+        if (ts_weights_load(p->out, &to, &err))
+            fail_msg("%s: %s: %s", err.file, err.tensor, err.reason);
+        compare_weights(from, to, bits);
+        ts_weights_free(from);
+        ts_weights_free(to);
+    }
+}
+
+static void sha_of(const char *where, const char *name, char hex[TS_SHA256_HEX])
+{
+    char path[FOLDER_PATH + 64];
+    snprintf(path, sizeof path, "%s/%s", where, name);
+    assert_int_equal(ts_sha256_file(path, hex, NULL), TS_OK);
+}
+
+static void deterministic(void **state)
+{
+    place *p = *state;
+    char two[FOLDER_PATH], a[TS_SHA256_HEX], b[TS_SHA256_HEX];
+    make_model(p, false);
+    folder_file(&p->dir, "two/", two);
+    assert_int_equal(ts_quantize(p->model, p->out, 8, 32, NULL), TS_OK);
+    assert_int_equal(ts_quantize(p->model, two, 8, 32, NULL), TS_OK);
+    sha_of(p->out, "model.safetensors", a);
+    sha_of(two, "model.safetensors", b);
+    assert_string_equal(a, b);
+    sha_of(p->out, "config.json", a);
+    sha_of(two, "config.json", b);
+    assert_string_equal(a, b);
+}
+
+static void tied_has_no_head(void **state)
+{
+    place *p = *state;
+    make_model(p, true);
+    assert_int_equal(ts_quantize(p->model, p->out, 4, 32, NULL), TS_OK);
+    ts_safetensors *f = open_result(p->out);
+    assert_null(ts_safetensors_find(f, "language_model.lm_head.weight"));
+    check_tensor(f, "language_model.model.embed_tokens.weight", TS_U32, 2, 97, 8, 0);
+    ts_safetensors_close(f);
+    ts_weights *w = NULL;
+    assert_int_equal(ts_weights_load(p->out, &w, NULL), TS_OK);
+    assert_ptr_equal(w->head.data, w->embed.data);
+    ts_weights_free(w);
+}
+
+static void config_is_kept(void **state)
+{
+    place *p = *state;
+    char path[FOLDER_PATH + 32];
+    cJSON *before = NULL, *after = NULL;
+    make_model(p, false);
+    assert_int_equal(ts_quantize(p->model, p->out, 4, 32, NULL), TS_OK);
+    snprintf(path, sizeof path, "%s/config.json", p->model);
+    assert_int_equal(ts_json_load(path, &before, NULL), TS_OK);
+    snprintf(path, sizeof path, "%s/config.json", p->out);
+    assert_int_equal(ts_json_load(path, &after, NULL), TS_OK);
+    static const char *const key[] = {"quantization", "quantization_config"};
+    for (int i = 0; i < 2; i++) {
+        cJSON *q = cJSON_DetachItemFromObjectCaseSensitive(after, key[i]);
+        char *text = cJSON_PrintUnformatted(q);
+        assert_string_equal(text, "{\"group_size\":32,\"bits\":4,\"mode\":\"affine\"}");
+        cJSON_free(text);
+        cJSON_Delete(q);
+    }
+    assert_true(cJSON_Compare(before, after, true));
+    cJSON_Delete(before);
+    cJSON_Delete(after);
+}
+
+static void refuses(void **state)
+{
+    place *p = *state;
+    make_model(p, false);
+    /* 96 columns are no multiple of 64 */
+    assert_int_equal(capture_run(&got, ts_cmd_quantize, "quantize", "-m", p->model, "-o", p->out, NULL), TS_BAD);
+    assert_non_null(strstr(got.err, "down_proj.weight: 96 columns are not a multiple of the group 64"));
+    assert_int_not_equal(access(p->out, F_OK), 0);
+    assert_int_equal(folder_count(&p->dir), 1);
+    assert_int_equal(capture_run(&got, ts_cmd_quantize, "quantize", "-m", p->model, "-o", p->model, "--force", NULL), TS_USAGE);
+    assert_int_equal(capture_run(&got, ts_cmd_quantize, "quantize", "-m", p->model, "-o", p->out, "-g", "48", NULL), TS_USAGE);
+    assert_int_equal(capture_run(&got, ts_cmd_quantize, "quantize", "-m", p->model, "-o", p->out, "-b", "5", NULL), TS_USAGE);
+    assert_int_equal(capture_run(&got, ts_cmd_quantize, "quantize", "-m", p->model, NULL), TS_USAGE);
+    assert_string_equal(got.err, "touchstone: --out: is required\n");
+    assert_int_equal(capture_run(&got, ts_cmd_quantize, "quantize", "-m", "/nonexistent", "-o", p->out, NULL), TS_BAD);
+    assert_int_equal(folder_count(&p->dir), 1);
+}
+
+static void force_and_already_quantised(void **state)
+{
+    place *p = *state;
+    char two[FOLDER_PATH], stale[FOLDER_PATH + 64];
+    make_model(p, false);
+    folder_file(&p->dir, "two", two);
+    assert_int_equal(capture_run(&got, ts_cmd_quantize, "quantize", "-m", p->model, "-o", p->out, "-g", "32", NULL), TS_OK);
+    assert_int_equal(capture_run(&got, ts_cmd_quantize, "quantize", "-m", p->model, "-o", p->out, "-g", "32", NULL), TS_USAGE);
+    snprintf(stale, sizeof stale, "%s/model.safetensors.index.json", p->out);
+    assert_int_equal(ts_write_file(stale, "{}", 2, NULL), TS_OK);
+    assert_int_equal(capture_run(&got, ts_cmd_quantize, "quantize", "-m", p->model, "-o", p->out, "-g", "32", "--force", NULL), TS_OK);
+    assert_int_not_equal(access(stale, F_OK), 0);
+    assert_int_equal(capture_run(&got, ts_cmd_quantize, "quantize", "-m", p->out, "-o", two, "-g", "32", "--json", NULL), TS_BAD);
+    assert_non_null(strstr(got.out, "quantised already"));
+    assert_int_not_equal(access(two, F_OK), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(packing),
+        cmocka_unit_test(matrices),
+        cmocka_unit_test(overflow_is_found),
+        cmocka_unit_test_setup_teardown(tiny_names_and_shapes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(reads_back, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(deterministic, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(tied_has_no_head, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(config_is_kept, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(refuses, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(force_and_already_quantised, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

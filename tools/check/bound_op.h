@@ -1,0 +1,33 @@
+/* The bounds by family of operations, behind ts_bound. Each fills the one output
+ * field it is named after, or takes `field` where an operation has several. */
+#ifndef TS_TOOLS_CHECK_BOUND_OP_H
+#define TS_TOOLS_CHECK_BOUND_OP_H
+
+#include "case/args.h"
+#include "check/err.h"
+#include "num/status.h"
+
+void ts_bound_map(ts_err (*f)(ts_err), const ts_map_args *a, double *bound);
+void ts_bound_zip(ts_err (*f)(ts_err, ts_err), const ts_zip_args *a, double *bound);
+ts_err ts_err_swiglu(ts_err gate, ts_err up);
+ts_err ts_err_sigmoid_gate(ts_err x, ts_err gate);
+void ts_bound_gdn_gates(const ts_gdn_gates_args *a, const char *field, double *bound);
+void ts_bound_rope(const ts_rope_args *a, double *bound);
+void ts_bound_conv1d(const ts_conv1d_args *a, const float *state, double *bound);
+
+void ts_bound_rmsnorm(const ts_rmsnorm_args *a, double *bound);
+void ts_bound_l2norm(const ts_l2norm_args *a, double *bound);
+void ts_bound_gated_norm(const ts_gated_norm_args *a, double *bound);
+
+void ts_bound_embed(const ts_embed_args *a, double *bound);
+void ts_bound_matmul_dot32(const ts_matmul_args *a, double *bound);
+void ts_bound_quantize_a64(const ts_quantize_a64_args *a, const char *field, double *bound);
+void ts_bound_matmul_a64s8(const ts_matmul_a64s8_args *a, double *bound);
+
+/* state: contents before the call. o and state of one step; of rows of one chunk. */
+ts_status ts_bound_gdn_step(const ts_gdn_args *a, const float *state, const char *field, double *bound, ts_error *err);
+ts_status ts_bound_gdn_chunk64(const ts_gdn_args *a, const float *state, const char *field, double *bound, ts_error *err);
+
+ts_status ts_bound_attention(const ts_attention_args *a, const char *field, double *bound, ts_error *err);
+
+#endif

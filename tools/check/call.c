@@ -1,0 +1,282 @@
+#include "check/call.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "check/inputs.h"
+#include "num/convert.h"
+
+static const uint32_t UNWRITTEN = 0xffc0deadu;
+
+static void *member(const ts_call *c, size_t offset)
+{
+    return (char *)c->args + offset;
+}
+
+static size_t element_size(const ts_call *c, const ts_field *f)
+{
+    if (f->kind == TS_FIELD_KV)
+        return ((ts_kv *)member(c, f->offset))->bf16 ? 2 : c->wide ? sizeof(double) : sizeof(float);
+    if (f->kind == TS_FIELD_I8)
+        return 1;
+    return f->kind == TS_FIELD_I32 ? sizeof(int32_t) : c->wide ? sizeof(double) : sizeof(float);
+}
+
+static int64_t element_count(const ts_call *c, const ts_field *f)
+{
+    int64_t n = ts_field_count(c->op, f, c->args);
+    if (f->kind == TS_FIELD_KV) {
+        const ts_kv *kv = member(c, f->offset);
+        n *= 2 * kv->pages * kv->page;
+    }
+    return n;
+}
+
+/* Points the args struct at array i. */
+static void attach(ts_call *c, int i)
+{
+    const ts_field *f = &c->op->field[i];
+    if (f->kind == TS_FIELD_KV) {
+        ts_kv *kv = member(c, f->offset);
+        kv->table = c->table;
+        kv->k = c->data[i];
+        kv->v = (char *)c->data[i] + c->size[i] / 2;
+    } else if (f->kind == TS_FIELD_MATRIX) {
+        *(const ts_matrix **)member(c, f->offset) = &c->matrix;
+    } else {
+        memcpy(member(c, f->offset), &c->data[i], sizeof c->data[i]);
+    }
+}
+
+static void fill_unwritten(ts_call *c, int i)
+{
+    const ts_field *f = &c->op->field[i];
+    size_t n = c->size[i] / element_size(c, f);
+    memset(c->data[i], 0xaa, c->size[i]);
+    for (size_t j = 0; f->kind == TS_FIELD_REAL && j < n; j++)
+        if (c->wide)
+            ((double *)c->data[i])[j] = (double)ts_float(UNWRITTEN);
+        else
+            ((uint32_t *)c->data[i])[j] = UNWRITTEN;
+}
+
+static ts_status allocate(ts_call *c, int i, ts_error *err)
+{
+    const ts_field *f = &c->op->field[i];
+    int64_t n = element_count(c, f);
+    if (n < 0 || n > (int64_t)1 << 28)
+        return ts_fail(err, TS_BAD, NULL, f->name, "%lld elements are too many for a case", (long long)n);
+    c->size[i] = (size_t)n * element_size(c, f);
+    c->data[i] = malloc(c->size[i] ? c->size[i] : 1);
+    if (!c->data[i])
+        return ts_no_memory(err, c->size[i]);
+    fill_unwritten(c, i);
+    return TS_OK;
+}
+
+static void set_dims(const ts_case *k, ts_call *c)
+{
+    const cJSON *dims = cJSON_GetObjectItemCaseSensitive(k->json, "dims");
+    const cJSON *params = cJSON_GetObjectItemCaseSensitive(k->json, "params");
+    for (int i = 0; i < TS_MAX_OP_DIMS && c->op->dim[i].name; i++)
+        *(int64_t *)member(c, c->op->dim[i].offset) =
+            (int64_t)cJSON_GetObjectItemCaseSensitive(dims, c->op->dim[i].name)->valuedouble;
+    for (int i = 0; i < TS_MAX_PARAMS && c->op->param[i].name; i++) {
+        const cJSON *p = cJSON_GetObjectItemCaseSensitive(params, c->op->param[i].name);
+        *(double *)member(c, c->op->param[i].offset) = p ? p->valuedouble : 0.0;
+    }
+}
+
+static ts_status generate(const ts_case *k, ts_call *c, int i, ts_error *err)
+{
+    const ts_field *f = &c->op->field[i];
+    const char *spec = cJSON_GetStringValue(
+        cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(k->json, "inputs"), f->name));
+    ts_input in = {.case_file = k->path, .field = f->name, .spec = spec, .seed = k->seed, .stream = (uint32_t)i};
+    if (f->kind == TS_FIELD_MATRIX)
+        return ts_input_matrix(&in, ts_op_dim(c->op, c->args, f->dim[0]), ts_op_dim(c->op, c->args, f->dim[1]),
+                               &c->matrix, c->matrix_data, err);
+    if (f->kind == TS_FIELD_KV) {
+        ts_status s = ts_input_kv_shape(&in, member(c, f->offset), &c->table, err);
+        if (!s)
+            s = allocate(c, i, err);
+        return s ? s : ts_input_kv_fill(&in, member(c, f->offset), ts_op_dim(c->op, c->args, f->dim[0]),
+                                        ts_op_dim(c->op, c->args, f->dim[1]), c->data[i], err);
+    }
+    ts_status s = allocate(c, i, err);
+    if (s || f->role > TS_INOUT)
+        return s;
+    int64_t n = element_count(c, f), row = f->dim[1] ? ts_op_dim(c->op, c->args, f->dim[1]) : 1;
+    if (f->kind == TS_FIELD_REAL)
+        return ts_input_real(&in, n, row, c->data[i], err);
+    return f->kind == TS_FIELD_I8 ? ts_input_i8(&in, n, c->data[i], err) : ts_input_i32(&in, n, c->data[i], err);
+}
+
+ts_status ts_call_from_case(const ts_case *k, ts_call *out, ts_error *err)
+{
+    memset(out, 0, sizeof *out);
+    out->op = &ts_op_table[k->op];
+    out->args = calloc(1, out->op->args_size);
+    if (!out->args)
+        return ts_no_memory(err, out->op->args_size);
+    set_dims(k, out);
+    ts_status s = TS_OK;
+    for (int i = 0; !s && i < TS_MAX_FIELDS && out->op->field[i].name; i++) {
+        s = generate(k, out, i, err);
+        if (!s)
+            attach(out, i);
+    }
+    if (s)
+        ts_call_free(out);
+    return s;
+}
+
+static void copy_values(const ts_call *from, ts_call *to, int i)
+{
+    const ts_field *f = &from->op->field[i];
+    size_t size = element_size(from, f);
+    if (size == element_size(to, f)) {
+        memcpy(to->data[i], from->data[i], from->size[i]);
+        return;
+    }
+    for (size_t j = 0; j < from->size[i] / size; j++)
+        ((double *)to->data[i])[j] = (double)((const float *)from->data[i])[j];
+}
+
+static ts_status copy_table(const ts_call *from, ts_call *out, ts_error *err)
+{
+    for (int i = 0; from->table && i < TS_MAX_FIELDS && from->op->field[i].name; i++)
+        if (from->op->field[i].kind == TS_FIELD_KV) {
+            size_t size = (size_t)((ts_kv *)member(from, from->op->field[i].offset))->pages * sizeof *out->table;
+            out->table = malloc(size);
+            if (!out->table)
+                return ts_no_memory(err, size);
+            memcpy(out->table, from->table, size);
+        }
+    return TS_OK;
+}
+
+ts_status ts_call_copy(const ts_call *from, bool wide, ts_call *out, ts_error *err)
+{
+    memset(out, 0, sizeof *out);
+    out->op = from->op;
+    out->wide = wide;
+    out->matrix = from->matrix; /* borrowed: matrix_data stays NULL */
+    out->args = malloc(from->op->args_size);
+    if (!out->args)
+        return ts_no_memory(err, from->op->args_size);
+    memcpy(out->args, from->args, from->op->args_size);
+    ts_status s = copy_table(from, out, err);
+    for (int i = 0; !s && i < TS_MAX_FIELDS && out->op->field[i].name; i++) {
+        if (out->op->field[i].kind != TS_FIELD_MATRIX)
+            s = allocate(out, i, err);
+        if (!s && out->data[i] && out->op->field[i].role <= TS_INOUT)
+            copy_values(from, out, i);
+        if (!s)
+            attach(out, i);
+    }
+    if (s)
+        ts_call_free(out);
+    return s;
+}
+
+int64_t *ts_call_dim(const ts_call *c, const char *name)
+{
+    for (int i = 0; i < TS_MAX_OP_DIMS && c->op->dim[i].name; i++)
+        if (strcmp(c->op->dim[i].name, name) == 0)
+            return member(c, c->op->dim[i].offset);
+    return NULL;
+}
+
+int ts_call_field(const ts_call *c, const char *name)
+{
+    for (int i = 0; i < TS_MAX_FIELDS && c->op->field[i].name; i++)
+        if (strcmp(c->op->field[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+ts_status ts_call_slice(const ts_call *from, int64_t t, int64_t n, ts_call *out, ts_error *err)
+{
+    ts_call piece = *from; /* a view: the same args and arrays, moved along by t rows */
+    int64_t *T = ts_call_dim(from, "T"), *pos = ts_call_dim(from, "pos"), rows = *T, start = pos ? *pos : 0;
+    for (int i = 0; i < TS_MAX_FIELDS && from->op->field[i].name; i++) {
+        const ts_field *f = &from->op->field[i];
+        if (!from->data[i] || !f->dim[0] || strcmp(f->dim[0], "T") != 0)
+            continue;
+        size_t row = from->size[i] / (size_t)rows;
+        piece.data[i] = (char *)from->data[i] + (size_t)t * row;
+        piece.size[i] = (size_t)n * row;
+    }
+    *T = n;
+    if (pos)
+        *pos = start + t;
+    ts_status s = ts_call_copy(&piece, false, out, err);
+    *T = rows;
+    if (pos)
+        *pos = start;
+    return s;
+}
+
+void ts_call_free(ts_call *c)
+{
+    for (int i = 0; i < TS_MAX_FIELDS; i++)
+        free(c->data[i]);
+    for (int i = 0; i < 3; i++)
+        free(c->matrix_data[i]);
+    free(c->table);
+    free(c->args);
+    memset(c, 0, sizeof *c);
+}
+
+static bool named(const char *list, const char *name)
+{
+    size_t len = strlen(name);
+    for (const char *p = list; *p; p += strcspn(p, ",") + (p[strcspn(p, ",")] == ','))
+        if (strcspn(p, ",") == len && memcmp(p, name, len) == 0)
+            return true;
+    return false;
+}
+
+void ts_call_expose(ts_call *c, const char *exposes)
+{
+    for (int i = 0; i < TS_MAX_FIELDS && c->op->field[i].name; i++)
+        if (c->op->field[i].role == TS_INNER && !named(exposes, c->op->field[i].name)) {
+            free(c->data[i]);
+            c->data[i] = NULL;
+            attach(c, i);
+        }
+}
+
+bool ts_call_has(const ts_call *c, int field)
+{
+    return c->data[field] != NULL;
+}
+
+static ts_dtype field_dtype(const ts_call *c, const ts_field *f)
+{
+    if (f->kind == TS_FIELD_KV && ((const ts_kv *)member(c, f->offset))->bf16)
+        return TS_BF16;
+    if (f->kind == TS_FIELD_I8)
+        return TS_I8;
+    return f->kind == TS_FIELD_I32 ? TS_I32 : c->wide ? TS_F64 : TS_F32;
+}
+
+ts_tensor ts_call_tensor(const ts_call *c, int field)
+{
+    const ts_field *f = &c->op->field[field];
+    ts_tensor t = {.name = f->name, .dtype = field_dtype(c, f), .data = c->data[field], .size = c->size[field]};
+    if (f->kind == TS_FIELD_KV) {
+        const ts_kv *kv = member(c, f->offset);
+        t.ndim = 5;
+        t.dim[0] = 2;
+        t.dim[1] = kv->pages;
+        t.dim[2] = ts_op_dim(c->op, c->args, f->dim[0]);
+        t.dim[3] = kv->page;
+        t.dim[4] = ts_op_dim(c->op, c->args, f->dim[1]);
+        return t;
+    }
+    for (; t.ndim < 4 && f->dim[t.ndim]; t.ndim++)
+        t.dim[t.ndim] = ts_op_dim(c->op, c->args, f->dim[t.ndim]);
+    return t;
+}

@@ -1,0 +1,48 @@
+/* From a case to a call: allocates and generates every field of an operation's
+ * args struct, in f32 or widened to double, so that any coding of it can run.
+ *
+ * Input generators beyond those of num/generate.h:
+ *   real    "rope:THETA:POS"                   rows of the cos or sin table from position POS
+ *   i32     "iota:START", "list:a,b,c" (cycled), "ints:LO:HI"
+ *   i8      "ints:LO:HI"
+ *   matrix  "bf16/GEN", "f16/GEN", "f32/GEN", "mlxB.gG/GEN of scales/GEN of biases"
+ *   kv      "bf16|real/GEN/PAGE/FILLED/CAPACITY/SPARE": FILLED tokens of CAPACITY in a shuffled pool with
+ *           SPARE free pages; everything not filled is NaN */
+#ifndef TS_CHECK_CALL_H
+#define TS_CHECK_CALL_H
+
+#include <stdbool.h>
+#include "case/case.h"
+#include "num/dtype.h"
+
+typedef struct {
+    const ts_op *op;
+    bool wide;                 /* ts_real arrays hold double */
+    void *args;                /* op->args_size bytes */
+    void *data[TS_MAX_FIELDS]; /* the arrays; both KV pools in one */
+    size_t size[TS_MAX_FIELDS];
+    ts_matrix matrix;
+    void *matrix_data[3];
+    int32_t *table;
+} ts_call;
+
+/* f32, inputs generated, outputs filled with a NaN that no operation makes. */
+ts_status ts_call_from_case(const ts_case *c, ts_call *out, ts_error *err);
+/* The same inputs (contents of INOUT fields included), fresh outputs, optionally widened to double. */
+ts_status ts_call_copy(const ts_call *from, bool wide, ts_call *out, ts_error *err);
+/* Rows t .. t+n-1 of every field whose first dim is T, f32, `pos` moved along. */
+ts_status ts_call_slice(const ts_call *from, int64_t t, int64_t n, ts_call *out, ts_error *err);
+void ts_call_free(ts_call *c);
+
+/* Takes away the inner tensors not named in `exposes`. */
+void ts_call_expose(ts_call *c, const char *exposes);
+
+/* Field i as a tensor: real (F32 or F64), I8, I32, or the KV pools [2,pages,Hkv,page,D]. */
+ts_tensor ts_call_tensor(const ts_call *c, int field);
+bool ts_call_has(const ts_call *c, int field);
+/* Index of the field of that name, or -1. */
+int ts_call_field(const ts_call *c, const char *name);
+/* The dim of that name, or NULL if the operation has none. */
+int64_t *ts_call_dim(const ts_call *c, const char *name);
+
+#endif

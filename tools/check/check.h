@@ -1,0 +1,51 @@
+/* The rooms of `touchstone check`; one file each. */
+#ifndef TS_CHECK_CHECK_H
+#define TS_CHECK_CHECK_H
+
+#include "case/case.h"
+#include "check/report.h"
+#include "config/profile.h"
+#include "config/weights.h"
+
+typedef struct {
+    const char *golden;   /* folder with models/, external/, own/, SHA256SUMS */
+    const char *op, *case_glob, *schedule, *only; /* filters, NULL = all */
+    const char *seed;     /* replaces every op case's seed: hashes are then not compared */
+    bool grid;            /* every variant of every stream, not the two prompts of `check` */
+    bool rewrite;         /* `golden`: put what ref32 gives into the case files */
+    const char *made_by;  /* version text for rewritten cases */
+} ts_check_options;
+
+typedef struct {
+    ts_check_options o;
+    ts_report *report;
+    struct ts_model_cache *models;
+} ts_check;
+
+/* Every file under golden/ is what SHA256SUMS says, and nothing else is there. */
+void ts_check_files(ts_check *k);
+/* Every coefficient and layout table of this binary is what golden/own/tables.json says. */
+void ts_check_tables(ts_check *k);
+/* One case of each kind. A case in rewrite mode changes c->json. */
+void ts_check_op_case(ts_check *k, ts_case *c);
+void ts_check_stream_case(ts_check *k, ts_case *c);
+void ts_check_external_case(ts_check *k, ts_case *c);
+
+/* A model below golden/, loaded once; bits > 0: quantised to MLX by `quantize` in a temporary folder first. */
+ts_status ts_check_model(ts_check *k, const char *model, int bits, const ts_weights **out, ts_error *err);
+void ts_check_models_free(ts_check *k);
+
+/* Joins the golden folder and a path. */
+void ts_check_path(const ts_check *k, const char *path, char *out, size_t size);
+
+/* Sets expect[key] = value (rewrite mode). */
+void ts_check_set_expect(ts_case *c, const char *key, const char *value);
+
+/* |x - golden| <= 2e-13 * max|golden| (or `limit`) for every element; adds the finding. */
+void ts_check_close(ts_check *k, const char *what, const ts_tensor *x, const ts_tensor *golden, double limit);
+
+/* Bits of a and b equal (NaN equals NaN); adds the finding EXACT or FAIL with the first place. */
+void ts_check_equal(ts_check *k, const char *what, const char *label_a, const char *label_b, const ts_tensor *a,
+                    const ts_tensor *b);
+
+#endif

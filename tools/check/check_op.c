@@ -1,0 +1,295 @@
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check/bound.h"
+#include "check/call.h"
+#include "check/check.h"
+#include "num/convert.h"
+#include "num/sha256.h"
+#include "ref.h"
+#include "schedule.h"
+
+/* NaN payloads and signs are not part of the contract: hash one NaN for all. */
+static void hash_tensor(const ts_tensor *t, char hex[TS_SHA256_HEX])
+{
+    if (t->dtype != TS_F32) {
+        ts_sha256(t->data, t->size, hex);
+        return;
+    }
+    ts_sha256_ctx *c = ts_sha256_new();
+    for (size_t i = 0; c && i < t->size / 4; i++) {
+        float x = ((const float *)t->data)[i];
+        uint32_t u = isnan(x) ? 0x7fc00000u : ts_bits(x);
+        ts_sha256_add(c, &u, sizeof u);
+    }
+    ts_sha256_end(c, hex);
+}
+
+static bool is_output(const ts_call *c, int i)
+{
+    return c->op->field[i].role != TS_IN && ts_call_has(c, i);
+}
+
+/* ref32 against the hashes in the case. */
+static void check_hashes(ts_check *k, ts_case *c, const ts_call *ref)
+{
+    for (int i = 0; i < TS_MAX_FIELDS && ref->op->field[i].name; i++) {
+        if (!is_output(ref, i))
+            continue;
+        ts_tensor t = ts_call_tensor(ref, i);
+        char hex[TS_SHA256_HEX], detail[256];
+        hash_tensor(&t, hex);
+        if (k->o.rewrite) {
+            ts_check_set_expect(c, t.name, hex);
+            continue;
+        }
+        const char *want = ts_case_expect(c, t.name);
+        bool same = want && strcmp(hex, want) == 0;
+        snprintf(detail, sizeof detail, "sha256 of ref32's bits %s\nthe case expects       %s\n", hex, want ? want : "nothing");
+        ts_report_add(k->report, "ref32 = case", t.name, same ? TS_EXACT : TS_FAIL, 0, same ? NULL : detail);
+    }
+}
+
+typedef struct {
+    const char *output;
+    double worst; /* largest error / bound so far */
+    char detail[512];
+} bound_result;
+
+static void describe(bound_result *r, const ts_tensor *x, const ts_tensor *ref, int64_t i, double bound, int64_t row0)
+{
+    int64_t row = x->ndim ? x->dim[x->ndim - 1] : 1;
+    double a = ts_tensor_get(x, i), b = ts_tensor_get(ref, i);
+    snprintf(r->detail, sizeof r->detail,
+             "%s element %lld (row %lld, column %lld; the piece starts at token %lld): ref32 %.9g (%a), ref64p %.17g (%a)\n"
+             "error %.3g, bound %.3g\n",
+             x->name, (long long)i, (long long)(i / row), (long long)(i % row), (long long)row0, a, a, b, b, fabs(a - b), bound);
+}
+
+/* One output of one piece; keeps the first failure's text and the worst ratio. */
+static void compare_bound(bound_result *r, const ts_tensor *x, const ts_tensor *ref, const double *bound, int64_t row0)
+{
+    for (int64_t i = 0; i < ts_tensor_count(x); i++) {
+        double a = ts_tensor_get(x, i), b = ts_tensor_get(ref, i), allowed = bound ? bound[i] : 0;
+        if (!ts_bound_holds(a, b, allowed)) {
+            if (!r->detail[0])
+                describe(r, x, ref, i, allowed, row0);
+            r->worst = INFINITY;
+        } else if (a != b && allowed > 0 && fabs(a - b) / allowed > r->worst) {
+            r->worst = fabs(a - b) / allowed;
+        }
+    }
+}
+
+static ts_status bound_field(const ts_call *x, const ts_call *ref, int i, const float *state, int64_t row0, bound_result *r,
+                             ts_error *err)
+{
+    ts_tensor a = ts_call_tensor(x, i), b = ts_call_tensor(ref, i);
+    double *bound = NULL;
+    ts_status s = TS_OK;
+    if (x->op->field[i].kind != TS_FIELD_KV) { /* stored values: equal */
+        bound = malloc((size_t)ts_tensor_count(&a) * sizeof *bound + 1);
+        s = bound ? ts_bound((ts_op_id)(x->op - ts_op_table), x->args, state, a.name, bound, err)
+                  : ts_no_memory(err, (unsigned long)ts_tensor_count(&a) * sizeof *bound);
+    }
+    if (!s)
+        compare_bound(r, &a, &b, bound, row0);
+    free(bound);
+    return s;
+}
+
+/* ref32 and ref64p on the same inputs, all outputs. `piece` holds the inputs and gets ref32's outputs. */
+static ts_status bound_piece(ts_call *piece, int64_t row0, bound_result r[TS_MAX_FIELDS], ts_error *err)
+{
+    ts_call wide, before;
+    ts_status s = ts_call_copy(piece, true, &wide, err);
+    if (s)
+        return s;
+    s = ts_call_copy(piece, false, &before, err);
+    int state = ts_call_field(piece, "state");
+    ts_op_id id = (ts_op_id)(piece->op - ts_op_table);
+    if (!s) {
+        ts_ref32.op(id, piece->args);
+        ts_ref64.op(id, wide.args);
+    }
+    for (int i = 0; !s && i < TS_MAX_FIELDS && piece->op->field[i].name; i++)
+        if (is_output(piece, i))
+            s = bound_field(piece, &wide, i, state < 0 ? NULL : before.data[state], row0, &r[i], err);
+    ts_call_free(&wide);
+    ts_call_free(&before);
+    return s;
+}
+
+/* A recurrence is bounded one step (or chunk) at a time, from ref32's own state. */
+static int64_t piece_rows(const ts_call *c, int64_t t, int64_t T)
+{
+    ts_op_id id = (ts_op_id)(c->op - ts_op_table);
+    int64_t n = T;
+    if (id == TS_OP_GDN_STEP)
+        n = 1;
+    else if (id == TS_OP_GDN_CHUNK64)
+        n = 64 - (*ts_call_dim(c, "pos") + t) % 64;
+    return n < T - t ? n : T - t;
+}
+
+static ts_status bound_all(const ts_call *inputs, bound_result r[TS_MAX_FIELDS], ts_error *err)
+{
+    ts_call piece;
+    int state = ts_call_field(inputs, "state");
+    int64_t *dim = ts_call_dim(inputs, "T"), T = dim ? *dim : 1;
+    if (piece_rows(inputs, 0, T) == T) {
+        ts_status s = ts_call_copy(inputs, false, &piece, err);
+        if (!s) {
+            s = bound_piece(&piece, 0, r, err);
+            ts_call_free(&piece);
+        }
+        return s;
+    }
+    ts_call running;
+    ts_status s = ts_call_copy(inputs, false, &running, err);
+    if (s)
+        return s;
+    for (int64_t t = 0, n; !s && t < T; t += n) {
+        n = piece_rows(inputs, t, T);
+        s = ts_call_slice(&running, t, n, &piece, err);
+        if (s)
+            break;
+        s = bound_piece(&piece, t, r, err);
+        memcpy(running.data[state], piece.data[state], running.size[state]);
+        ts_call_free(&piece);
+    }
+    ts_call_free(&running);
+    return s;
+}
+
+static void check_bound(ts_check *k, const ts_call *inputs)
+{
+    bound_result r[TS_MAX_FIELDS] = {{0}};
+    ts_error err = {0};
+    ts_status s = bound_all(inputs, r, &err);
+    if (s) {
+        ts_report_error(k->report, "ref32 ~ ref64p", s, &err);
+        return;
+    }
+    for (int i = 0; i < TS_MAX_FIELDS && inputs->op->field[i].name; i++)
+        if (is_output(inputs, i)) {
+            bool bad = r[i].detail[0] != 0;
+            ts_report_add(k->report, "ref32 ~ ref64p", inputs->op->field[i].name, bad ? TS_FAIL : TS_BOUND,
+                          bad ? 0 : r[i].worst, bad ? r[i].detail : NULL);
+        }
+}
+
+/* On exact inputs every order gives the same bits, so ref32 must equal ref64p too. */
+static void check_exact(ts_check *k, const ts_call *inputs, const ts_call *ref)
+{
+    ts_call wide;
+    ts_error err = {0};
+    ts_status s = ts_call_copy(inputs, true, &wide, &err);
+    if (s) {
+        ts_report_error(k->report, "ref32 = ref64p", s, &err);
+        return;
+    }
+    ts_ref64.op((ts_op_id)(inputs->op - ts_op_table), wide.args);
+    for (int i = 0; i < TS_MAX_FIELDS && inputs->op->field[i].name; i++)
+        if (is_output(inputs, i)) {
+            ts_tensor a = ts_call_tensor(ref, i), b = ts_call_tensor(&wide, i);
+            bound_result r = {0};
+            compare_bound(&r, &a, &b, NULL, 0);
+            ts_report_add(k->report, "ref32 = ref64p", a.name, r.detail[0] ? TS_FAIL : TS_EXACT, 0,
+                          r.detail[0] ? r.detail : NULL);
+        }
+    ts_call_free(&wide);
+}
+
+/* A schedule whole, on two threads, and in three uneven ranges taken backwards: always ref32's bits. */
+enum { WHOLE, THREADS, RANGES, WAYS };
+static const char *const way_name[WAYS] = {"", " (2 threads)", " (3 ranges)"};
+
+static void run_way(const ts_schedule *s, const ts_call *c, int way)
+{
+    int64_t n = ts_op_units(c->op, c->args), a = n / 3, b = n - n / 4;
+    if (way == THREADS) {
+        ts_schedule_run(s, c->args, 2);
+    } else if (way == RANGES) {
+        s->run(c->args, b, n);
+        s->run(c->args, a, b);
+        s->run(c->args, 0, a);
+    } else {
+        s->run(c->args, 0, n);
+    }
+}
+
+static void check_schedule(ts_check *k, const ts_schedule *s, const ts_call *inputs, const ts_call *ref)
+{
+    for (int way = 0; way < WAYS; way++) {
+        ts_call c;
+        ts_error err = {0};
+        char what[64];
+        snprintf(what, sizeof what, "%.40s = ref32%s", s->name, way_name[way]);
+        ts_status status = ts_call_copy(inputs, false, &c, &err);
+        if (status) {
+            ts_report_error(k->report, what, status, &err);
+            return;
+        }
+        ts_call_expose(&c, s->exposes);
+        run_way(s, &c, way);
+        for (int i = 0; i < TS_MAX_FIELDS && c.op->field[i].name; i++)
+            if (is_output(&c, i)) {
+                ts_tensor a = ts_call_tensor(ref, i), b = ts_call_tensor(&c, i);
+                ts_check_equal(k, what, "ref32", s->name, &a, &b);
+            }
+        ts_call_free(&c);
+    }
+}
+
+static void check_schedules(ts_check *k, const ts_case *c, const ts_call *inputs, const ts_call *ref)
+{
+    int found = 0;
+    for (int i = 0; ts_schedule_at(i); i++) {
+        const ts_schedule *s = ts_schedule_at(i);
+        if (s->op != c->op || (s->accepts && !s->accepts(inputs->args)))
+            continue;
+        found++;
+        if (k->o.schedule && strcmp(k->o.schedule, s->name) != 0)
+            continue;
+        if (strcmp(s->order, inputs->op->order) != 0)
+            ts_report_add(k->report, s->name, "", TS_FAIL, 0, "its declared order is not the operation's\n");
+        else
+            check_schedule(k, s, inputs, ref);
+    }
+    if (!found)
+        ts_report_add(k->report, "registry", "", TS_FAIL, 0, "no schedule accepts this case\n");
+}
+
+void ts_check_op_case(ts_check *k, ts_case *c)
+{
+    ts_call inputs, ref;
+    ts_error err = {0};
+    ts_report_begin(k->report, ts_op_table[c->op].name, c->name);
+    if (k->o.seed)
+        c->seed = strtoull(k->o.seed, NULL, 0);
+    ts_status s = ts_call_from_case(c, &inputs, &err);
+    if (s) {
+        ts_report_error(k->report, "case", s, &err);
+        return;
+    }
+    s = ts_call_copy(&inputs, false, &ref, &err);
+    if (s) {
+        ts_report_error(k->report, "case", s, &err);
+        ts_call_free(&inputs);
+        return;
+    }
+    ts_ref32.op(c->op, ref.args);
+    if (!k->o.seed)
+        check_hashes(k, c, &ref);
+    if (!k->o.rewrite) {
+        check_bound(k, &inputs);
+        if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(c->json, "exact")))
+            check_exact(k, &inputs, &ref);
+        check_schedules(k, c, &inputs, &ref);
+    }
+    ts_call_free(&ref);
+    ts_call_free(&inputs);
+}

@@ -1,0 +1,224 @@
+#include "check/inputs.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "num/convert.h"
+#include "num/generate.h"
+#include "num/rope_table.h"
+
+static ts_status bad(const ts_input *in, ts_error *err)
+{
+    return ts_fail(err, TS_BAD, in->case_file, in->field, "unknown generator '%s'", in->spec);
+}
+
+static ts_status rope_rows(const ts_input *in, int64_t n, int64_t row, float *y, ts_error *err)
+{
+    double theta;
+    long long pos;
+    double *inv = malloc((size_t)row * sizeof *inv);
+    float *other = malloc((size_t)row * sizeof *other);
+    bool cosine = strcmp(in->field, "cos") == 0;
+    bool ok = inv && other && sscanf(in->spec, "rope:%lf:%lld", &theta, &pos) == 2;
+    if (ok) {
+        ts_rope_inv_freq(theta, 2 * row, inv);
+        for (int64_t t = 0; t < n / row; t++)
+            ts_rope_row_f32(inv, 2 * row, pos + t, cosine ? y + t * row : other, cosine ? other : y + t * row);
+    }
+    free(inv);
+    free(other);
+    return ok ? TS_OK : bad(in, err);
+}
+
+ts_status ts_input_real(const ts_input *in, int64_t n, int64_t row, float *y, ts_error *err)
+{
+    if (strncmp(in->spec, "rope:", 5) == 0)
+        return rope_rows(in, n, row, y, err);
+    ts_status s = ts_generate(in->spec, in->seed, in->stream, y, n, err);
+    return s ? bad(in, err) : TS_OK;
+}
+
+static void cycle(const char *list, int64_t n, int32_t *y)
+{
+    const char *p = list;
+    for (int64_t i = 0; i < n; i++) {
+        char *end;
+        y[i] = (int32_t)strtol(p, &end, 10);
+        p = *end == ',' ? end + 1 : list;
+    }
+}
+
+ts_status ts_input_i32(const ts_input *in, int64_t n, int32_t *y, ts_error *err)
+{
+    int lo, hi;
+    if (sscanf(in->spec, "ints:%d:%d", &lo, &hi) == 2 && lo <= hi)
+        ts_generate_ints(in->seed, in->stream, lo, hi, y, n);
+    else if (sscanf(in->spec, "iota:%d", &lo) == 1)
+        for (int64_t i = 0; i < n; i++)
+            y[i] = lo + (int32_t)i;
+    else if (strncmp(in->spec, "list:", 5) == 0 && in->spec[5])
+        cycle(in->spec + 5, n, y);
+    else
+        return bad(in, err);
+    return TS_OK;
+}
+
+ts_status ts_input_i8(const ts_input *in, int64_t n, int8_t *y, ts_error *err)
+{
+    int32_t *wide = malloc((size_t)n * sizeof *wide + 1);
+    if (!wide)
+        return ts_no_memory(err, (unsigned long)n * sizeof *wide);
+    ts_status s = ts_input_i32(in, n, wide, err);
+    for (int64_t i = 0; !s && i < n; i++)
+        y[i] = (int8_t)wide[i];
+    free(wide);
+    return s;
+}
+
+/* The part of spec after the i-th '/', cut at the next one. */
+static bool part(const char *spec, int i, char *out, size_t size)
+{
+    for (; i > 0 && spec; i--)
+        spec = strchr(spec, '/') ? strchr(spec, '/') + 1 : NULL;
+    if (!spec || strcspn(spec, "/") >= size)
+        return false;
+    memcpy(out, spec, strcspn(spec, "/"));
+    out[strcspn(spec, "/")] = 0;
+    return true;
+}
+
+static ts_status generate_as(const ts_input *in, int which, int64_t n, ts_dtype dtype, void **out, ts_error *err)
+{
+    char gen[96];
+    float *f = malloc((size_t)n * sizeof *f + 1);
+    uint16_t *h = malloc((size_t)n * sizeof *h + 1);
+    ts_status s = f && h ? TS_OK : ts_no_memory(err, (unsigned long)n * 6);
+    if (!s && !part(in->spec, which, gen, sizeof gen))
+        s = bad(in, err);
+    if (!s)
+        s = ts_generate(gen, in->seed, in->stream + 64 * (uint32_t)which, f, n, err) ? bad(in, err) : TS_OK;
+    for (int64_t i = 0; !s && i < n; i++)
+        h[i] = dtype == TS_F16 ? ts_f32_to_f16(f[i]) : ts_f32_to_bf16(f[i]);
+    *out = dtype == TS_F32 ? (void *)f : (void *)h;
+    free(dtype == TS_F32 ? (void *)h : (void *)f);
+    return s;
+}
+
+static ts_status mlx(const ts_input *in, ts_matrix *m, void *owned[3], ts_error *err)
+{
+    if (m->bits < 2 || m->bits > 8 || m->group < 32 || m->K % m->group || m->K * m->bits % 32)
+        return ts_fail(err, TS_BAD, in->case_file, in->field, "K = %lld does not fit %d bits in groups of %d",
+                       (long long)m->K, m->bits, m->group);
+    int64_t words = m->N * (m->K * m->bits / 32), aux = m->N * (m->K / m->group);
+    int32_t *code = malloc((size_t)words * sizeof *code + 1);
+    if (!code)
+        return ts_no_memory(err, (unsigned long)words * 4);
+    owned[0] = code;
+    ts_generate_ints(in->seed, in->stream, INT32_MIN, INT32_MAX, code, words);
+    m->format = TS_W_MLX;
+    m->aux = TS_BF16;
+    m->data = owned[0];
+    ts_status s = generate_as(in, 1, aux, TS_BF16, &owned[1], err);
+    if (!s)
+        s = generate_as(in, 2, aux, TS_BF16, &owned[2], err);
+    m->scales = owned[1];
+    m->biases = owned[2];
+    return s;
+}
+
+ts_status ts_input_matrix(const ts_input *in, int64_t N, int64_t K, ts_matrix *m, void *owned[3], ts_error *err)
+{
+    *m = (ts_matrix){.N = N, .K = K};
+    if (sscanf(in->spec, "mlx%d.g%d/", &m->bits, &m->group) == 2)
+        return mlx(in, m, owned, err);
+    static const struct {
+        const char *prefix;
+        ts_weight_format format;
+        ts_dtype dtype;
+    } plain[] = {{"bf16/", TS_W_BF16, TS_BF16}, {"f16/", TS_W_F16, TS_F16}, {"f32/", TS_W_F32, TS_F32}};
+    for (int i = 0; i < 3; i++)
+        if (strncmp(in->spec, plain[i].prefix, strlen(plain[i].prefix)) == 0) {
+            m->format = plain[i].format;
+            ts_status s = generate_as(in, 1, N * K, plain[i].dtype, &owned[0], err);
+            m->data = owned[0];
+            return s;
+        }
+    return bad(in, err);
+}
+
+typedef struct {
+    char format[8], gen[96];
+    long long page, filled, capacity, spare;
+} kv_spec;
+
+static bool parse_kv(const char *spec, kv_spec *k)
+{
+    char n[4][24];
+    if (!part(spec, 0, k->format, sizeof k->format) || !part(spec, 1, k->gen, sizeof k->gen))
+        return false;
+    for (int i = 0; i < 4; i++)
+        if (!part(spec, 2 + i, n[i], sizeof n[i]))
+            return false;
+    k->page = atoll(n[0]);
+    k->filled = atoll(n[1]);
+    k->capacity = atoll(n[2]);
+    k->spare = atoll(n[3]);
+    return k->page > 0 && k->filled >= 0 && k->filled <= k->capacity && k->capacity < 1 << 20 && k->spare >= 0;
+}
+
+/* Fisher-Yates over the pool, so that neither order nor adjacency of pages can be relied on. */
+static void shuffle(const ts_input *in, int32_t *table, int64_t pages)
+{
+    for (int64_t i = 0; i < pages; i++)
+        table[i] = (int32_t)i;
+    for (int64_t i = pages - 1; i > 0; i--) {
+        int32_t j, t = table[i];
+        ts_generate_ints(in->seed, in->stream + 1024 + (uint32_t)i, 0, (int32_t)i, &j, 1);
+        table[i] = table[j];
+        table[j] = t;
+    }
+}
+
+ts_status ts_input_kv_shape(const ts_input *in, ts_kv *kv, int32_t **table, ts_error *err)
+{
+    kv_spec k;
+    if (!parse_kv(in->spec, &k))
+        return bad(in, err);
+    int64_t pages = (k.capacity + k.page - 1) / k.page + k.spare;
+    *table = malloc((size_t)pages * sizeof **table + 1);
+    if (!*table)
+        return ts_no_memory(err, (unsigned long)pages * 4);
+    shuffle(in, *table, pages);
+    *kv = (ts_kv){.bf16 = strcmp(k.format, "bf16") == 0, .page = k.page, .pages = pages, .table = *table};
+    return TS_OK;
+}
+
+static void put(const ts_kv *kv, void *pools, int64_t at, float x)
+{
+    if (kv->bf16)
+        ((uint16_t *)pools)[at] = ts_f32_to_bf16(x);
+    else
+        ((float *)pools)[at] = x;
+}
+
+ts_status ts_input_kv_fill(const ts_input *in, const ts_kv *kv, int64_t Hkv, int64_t D, void *pools, ts_error *err)
+{
+    kv_spec k;
+    if (!parse_kv(in->spec, &k))
+        return bad(in, err);
+    int64_t pool = kv->pages * kv->page * Hkv * D;
+    for (int64_t i = 0; i < 2 * pool; i++)
+        put(kv, pools, i, ts_float(0x7fc00000u));
+    float *row = malloc((size_t)(Hkv * D) * sizeof *row + 1);
+    ts_status s = row ? TS_OK : ts_no_memory(err, (unsigned long)(Hkv * D) * 4);
+    for (int64_t n = 0; !s && n < 2 * k.filled; n++) {
+        int64_t j = n / 2, base = n % 2 * pool;
+        s = ts_generate(k.gen, in->seed, in->stream + 8192 + (uint32_t)n, row, Hkv * D, err) ? bad(in, err) : TS_OK;
+        for (int64_t c = 0; !s && c < Hkv * D; c++)
+            put(kv, pools, base + ((kv->table[j / kv->page] * Hkv + c / D) * kv->page + j % kv->page) * D + c % D, row[c]);
+    }
+    free(row);
+    return s;
+}

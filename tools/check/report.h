@@ -1,0 +1,50 @@
+/* What check found: one line per comparison, gathered into a table per
+ * operation, failures with a repro line first. */
+#ifndef TS_CHECK_REPORT_H
+#define TS_CHECK_REPORT_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include "num/status.h"
+
+typedef enum { TS_EXACT, TS_BOUND, TS_SAME, TS_FAIL, TS_SKIP, TS_VERDICTS } ts_verdict;
+
+extern const char *const ts_verdict_name[TS_VERDICTS];
+
+typedef struct {
+    char group[24];   /* table row: an operation, "trace", "stream", "files", ... */
+    char subject[96]; /* the case */
+    char what[64];    /* who against whom, e.g. "rmsnorm.portable = ref32" */
+    char output[96];  /* tensor, "" if the whole */
+    ts_verdict verdict;
+    double worst;     /* error as a fraction of what is allowed; 0 if exact */
+    char *detail;     /* of a failure or a skip; owned */
+} ts_finding;
+
+typedef struct {
+    ts_finding *v;
+    size_t n, room;
+    long long count[TS_VERDICTS];
+    bool quiet;   /* no progress line */
+    bool lost;    /* a finding could not be stored: the run fails */
+    size_t done, total; /* cases, for the progress line */
+    char group[24], subject[96]; /* of what is being checked now */
+} ts_report;
+
+/* The subject of what follows: `group` and `subject` are kept in findings made until the next call. */
+void ts_report_begin(ts_report *r, const char *group, const char *subject);
+/* detail (may be NULL) is copied. */
+void ts_report_add(ts_report *r, const char *what, const char *output, ts_verdict verdict, double worst,
+                   const char *detail);
+/* A failure from an error. */
+void ts_report_error(ts_report *r, const char *what, ts_status status, const ts_error *err);
+
+/* The table and, if anything failed, the first failure in full and the others in a line each. */
+void ts_report_print(const ts_report *r, FILE *f);
+cJSON *ts_report_json(const ts_report *r);
+/* TS_OK, or TS_DIFFERS if anything failed or nothing ran. */
+ts_status ts_report_status(const ts_report *r);
+void ts_report_free(ts_report *r);
+
+#endif

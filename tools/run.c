@@ -1,0 +1,237 @@
+/* touchstone run: generate text with one of the engines. */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/json.h"
+#include "options.h"
+#include "session.h"
+#include "tool.h"
+
+typedef struct {
+    ts_session session;
+    ts_sampling sampling;
+    const char *record;
+    /* text on its way out; with --json it is kept to the end */
+    ts_utf8_stream utf8;
+    char *text;
+    size_t n, room;
+    ts_status failed; /* of the output, explained by err */
+    ts_error *err;
+} job;
+
+static int parse(int argc, char **argv, job *j)
+{
+    ts_session *s = &j->session;
+    ts_sampling *p = &j->sampling;
+    const ts_option options[] = {
+        {"model", 'm', TS_OPT_TEXT, &s->model, 0, 0, "DIR", "checkpoint folder with tokenizer.json"},
+        {"prompt", 'p', TS_OPT_TEXT, &s->prompt, 0, 0, "TEXT", "raw prompt; special tokens are parsed"},
+        {"prompt-file", 'f', TS_OPT_TEXT, &s->prompt_file, 0, 0, "FILE", "the same from a file, - is stdin"},
+        {"tokens", 'n', TS_OPT_INT, &s->n, 1, INT32_MAX, "N", "tokens to generate (128)"},
+        {"engine", 'e', TS_OPT_TEXT, &s->engine, 0, 0, "E", "fast (default), ref32 or ref64"},
+        {"profile", 0, TS_OPT_TEXT, &s->profile_name, 0, 0, "P", "ts or exact (ts; exact for ref64)"},
+        {"threads", 't', TS_OPT_INT, &s->threads, 1, TS_MAX_THREADS, "N", "of fast; the bits do not depend on it"},
+        {"temperature", 0, TS_OPT_REAL, &p->temperature, 0, 0, "X", "0: greedy (default)"},
+        {"top-k", 0, TS_OPT_INT, &p->top_k, 0, INT32_MAX, "K", "0: off (default)"},
+        {"top-p", 0, TS_OPT_REAL, &p->top_p, 0, 0, "X", "1: off (default)"},
+        {"min-p", 0, TS_OPT_REAL, &p->min_p, 0, 0, "X", "0: off (default)"},
+        {"repetition-penalty", 0, TS_OPT_REAL, &p->repetition, 0, 0, "X", "1: off (default)"},
+        {"frequency-penalty", 0, TS_OPT_REAL, &p->frequency, 0, 0, "X", "0: off (default)"},
+        {"presence-penalty", 0, TS_OPT_REAL, &p->presence, 0, 0, "X", "0: off (default)"},
+        {"penalty-window", 0, TS_OPT_INT, &p->window, 0, INT32_MAX, "N", "last ids that count (64)"},
+        {"seed", 's', TS_OPT_U64, &p->seed, 0, 0, "N", "of the draws (0)"},
+        {"record", 'r', TS_OPT_TEXT, &j->record, 0, 0, "FILE", "write what was run and what came out"},
+        {"json", 0, TS_OPT_FLAG, &s->json, 0, 0, NULL, "the result as one JSON object instead of text"},
+    };
+    ts_command_line c = {
+        .usage = "run --model DIR (--prompt TEXT | --prompt-file FILE) [OPTIONS]",
+        .option = options, .n = sizeof options / sizeof *options,
+    };
+    return ts_options_parse(argc, argv, &c);
+}
+
+static bool make_room(job *j, size_t more)
+{
+    if (j->room - j->n >= more)
+        return true;
+    size_t room = 2 * (j->n + more);
+    char *text = realloc(j->text, room);
+    if (!text) {
+        j->failed = ts_no_memory(j->err, room);
+        return false;
+    }
+    j->text = text;
+    j->room = room;
+    return true;
+}
+
+/* Streams what has been decoded so far, unless it is wanted as JSON later. */
+static void emit(job *j)
+{
+    if (j->session.json)
+        return;
+    if (fwrite(j->text, 1, j->n, stdout) != j->n || fflush(stdout))
+        j->failed = ts_fail(j->err, TS_BAD, "stdout", NULL, "%s", strerror(errno));
+    j->n = 0;
+}
+
+/* The stop token and ids without a token (padding rows of the vocabulary) have no text. */
+static int on_token(void *user, int32_t id, const ts_sample *how)
+{
+    job *j = user;
+    size_t size = 0;
+    const char *bytes = ts_tokenizer_bytes(j->session.tokenizer, id, &size);
+    (void)how;
+    if (!bytes || ts_config_is_stop(&j->session.weights->cfg, id) || !make_room(j, 3 * size + 4))
+        return j->failed != TS_OK;
+    j->n += ts_utf8_push(&j->utf8, bytes, size, j->text + j->n);
+    emit(j);
+    return j->failed != TS_OK;
+}
+
+static void end_text(job *j)
+{
+    if (j->failed || !make_room(j, 16))
+        return;
+    j->n += ts_utf8_flush(&j->utf8, j->text + j->n);
+    if (!j->session.json)
+        j->text[j->n++] = '\n';
+    emit(j);
+}
+
+static cJSON *sampling_json(const ts_sampling *s)
+{
+    char seed[24];
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddNumberToObject(o, "temperature", (double)s->temperature);
+    cJSON_AddNumberToObject(o, "top_k", (double)s->top_k);
+    cJSON_AddNumberToObject(o, "top_p", (double)s->top_p);
+    cJSON_AddNumberToObject(o, "min_p", (double)s->min_p);
+    cJSON_AddNumberToObject(o, "repetition", (double)s->repetition);
+    cJSON_AddNumberToObject(o, "frequency", (double)s->frequency);
+    cJSON_AddNumberToObject(o, "presence", (double)s->presence);
+    cJSON_AddNumberToObject(o, "window", (double)s->window);
+    snprintf(seed, sizeof seed, "%" PRIu64, s->seed);
+    cJSON_AddStringToObject(o, "seed", seed);
+    return o;
+}
+
+static cJSON *record_json(const job *j, const ts_generated *g)
+{
+    const ts_session *s = &j->session;
+    cJSON *o = ts_tool_json();
+    cJSON_AddStringToObject(o, "model", s->model);
+    cJSON_AddStringToObject(o, "model_sha256", s->weights->sha256);
+    cJSON_AddStringToObject(o, "engine", s->engine);
+    cJSON_AddStringToObject(o, "profile", s->profile->name);
+    cJSON_AddStringToObject(o, "kv", s->profile->kv == TS_KV_BF16 ? "bf16" : "real");
+    cJSON_AddNumberToObject(o, "threads", (double)s->threads);
+    cJSON_AddItemToObject(o, "sampling", sampling_json(&j->sampling));
+    cJSON_AddStringToObject(o, "prompt", s->text);
+    cJSON_AddItemToObject(o, "prompt_ids", ts_ids_json(s->ids, s->n_ids));
+    cJSON_AddItemToObject(o, "ids", ts_ids_json(g->ids, g->n));
+    cJSON_AddStringToObject(o, "stop", g->stopped ? "eos" : "length");
+    return o;
+}
+
+static ts_status write_record(const job *j, const ts_generated *g, ts_error *err)
+{
+    cJSON *o = record_json(j, g);
+    ts_status status = o ? ts_json_save(j->record, o, err) : ts_no_memory(err, sizeof *g);
+    cJSON_Delete(o);
+    return status;
+}
+
+/* Generated text may hold NUL, which a C string of cJSON cannot. */
+static cJSON *text_json(const char *text, size_t n)
+{
+    char *y = malloc(6 * n + 3), *p = y;
+    if (!y)
+        return NULL;
+    *p++ = '"';
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)text[i];
+        if (c < 0x20)
+            p += sprintf(p, "\\u%04x", c);
+        else if (c == '"' || c == '\\')
+            *p++ = '\\', *p++ = (char)c;
+        else
+            *p++ = (char)c;
+    }
+    *p++ = '"';
+    *p = '\0';
+    cJSON *o = cJSON_CreateRaw(y);
+    free(y);
+    return o;
+}
+
+static void add_speed(cJSON *o, const char *key, size_t tokens, double seconds)
+{
+    cJSON *e = cJSON_AddObjectToObject(o, key);
+    cJSON_AddNumberToObject(e, "tokens", (double)tokens);
+    cJSON_AddNumberToObject(e, "seconds", seconds);
+}
+
+static double speed(size_t tokens, double seconds)
+{
+    return seconds > 0 ? (double)tokens / seconds : 0;
+}
+
+static int report(const job *j, const ts_generated *g)
+{
+    size_t prompt = j->session.n_ids;
+    fprintf(stderr, "prefill %zu tokens, %.1f tok/s; decode %zu tokens, %.1f tok/s\n", prompt,
+            speed(prompt, g->prefill_seconds), g->n, speed(g->n, g->decode_seconds));
+    if (!j->session.json)
+        return TS_OK;
+    cJSON *o = record_json(j, g);
+    cJSON_AddItemToObject(o, "text", text_json(j->text, j->n));
+    add_speed(o, "prefill", prompt, g->prefill_seconds);
+    add_speed(o, "decode", g->n, g->decode_seconds);
+    return ts_tool_print(o, TS_OK);
+}
+
+static ts_status generate(job *j, ts_generated *g, ts_error *err)
+{
+    ts_session *s = &j->session;
+    ts_status status = ts_sampling_check(&j->sampling, err);
+    if (status)
+        return TS_USAGE;
+    status = ts_session_open(s, err);
+    if (!status && (j->record || s->json))
+        status = ts_weights_hash(s->weights, err);
+    if (status)
+        return status;
+    ts_stepper stepper = ts_runner_stepper(s->runner);
+    ts_generation how = {
+        .stepper = &stepper, .cfg = &s->weights->cfg, .sampling = j->sampling, .max_new = s->n,
+        .on_token = on_token, .user = j,
+    };
+    status = ts_generate(&how, s->ids, s->n_ids, g, err);
+    if (!status)
+        end_text(j);
+    return status ? status : j->failed;
+}
+
+int ts_cmd_run(int argc, char **argv)
+{
+    ts_error err = {0};
+    ts_generated g = {0};
+    job j = {.session = ts_session_default(128), .sampling = ts_sampling_default(), .err = &err};
+    int done = parse(argc, argv, &j);
+    if (done != TS_GO_ON)
+        return done;
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error like a full disk */
+    ts_status status = generate(&j, &g, &err);
+    if (!status && j.record)
+        status = write_record(&j, &g, &err);
+    int code = status ? ts_tool_fail(status, &err, j.session.json) : report(&j, &g);
+    ts_session_close(&j.session);
+    free(g.ids);
+    free(j.text);
+    return code;
+}

@@ -1,0 +1,131 @@
+#include "session.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "options.h"
+
+ts_session ts_session_default(int64_t n)
+{
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    cpus = cpus < 1 ? 1 : cpus > TS_MAX_THREADS ? TS_MAX_THREADS : cpus;
+    return (ts_session){.engine = "fast", .threads = cpus, .n = n};
+}
+
+/* All of a stream, which may be a pipe; malloc'd and NUL terminated. */
+static ts_status read_stream(FILE *f, const char *name, char **text, size_t *size, ts_error *err)
+{
+    size_t room = 65536, n = 0;
+    char *y = malloc(room + 1);
+    while (y && (n += fread(y + n, 1, room - n, f)) == room) {
+        char *more = realloc(y, 2 * room + 1);
+        if (!more)
+            free(y);
+        y = more;
+        room *= 2;
+    }
+    if (!y)
+        return ts_no_memory(err, room);
+    if (ferror(f)) {
+        free(y);
+        return ts_fail(err, TS_BAD, name, NULL, "%s", strerror(errno));
+    }
+    y[n] = '\0';
+    *text = y;
+    *size = n;
+    return TS_OK;
+}
+
+static ts_status read_prompt(const ts_session *s, char **text, size_t *size, ts_error *err)
+{
+    if (s->prompt) {
+        *size = strlen(s->prompt);
+        *text = malloc(*size + 1);
+        if (*text)
+            memcpy(*text, s->prompt, *size + 1);
+        return *text ? TS_OK : ts_no_memory(err, *size + 1);
+    }
+    if (strcmp(s->prompt_file, "-") == 0)
+        return read_stream(stdin, "stdin", text, size, err);
+    FILE *f = fopen(s->prompt_file, "rb");
+    if (!f)
+        return ts_fail(err, TS_BAD, s->prompt_file, NULL, "%s", strerror(errno));
+    ts_status status = read_stream(f, s->prompt_file, text, size, err);
+    fclose(f);
+    return status;
+}
+
+static ts_status encode(ts_session *s, ts_error *err)
+{
+    char path[4096];
+    size_t size = 0;
+    const char *file = s->prompt_file ? s->prompt_file : "--prompt";
+    if (snprintf(path, sizeof path, "%s/tokenizer.json", s->model) >= (int)sizeof path)
+        return ts_fail(err, TS_BAD, s->model, NULL, "path too long");
+    ts_status status = read_prompt(s, &s->text, &size, err);
+    if (status)
+        return status;
+    if (memchr(s->text, '\0', size)) /* a record could not hold it */
+        return ts_fail(err, TS_BAD, file, NULL, "byte %zu is NUL", strlen(s->text));
+    status = ts_tokenizer_open(path, &s->tokenizer, err);
+    if (!status)
+        status = ts_tokenizer_encode(s->tokenizer, s->text, size, &s->ids, &s->n_ids, err);
+    if (!status && s->n_ids == 0)
+        return ts_fail(err, TS_BAD, file, NULL, "the prompt has no tokens");
+    return status;
+}
+
+static ts_status check(ts_session *s, ts_error *err)
+{
+    int prompts = (s->prompt != NULL) + (s->prompt_file != NULL) + (s->ids_text != NULL);
+    if (!s->model)
+        return ts_fail(err, TS_USAGE, NULL, "--model", "is required");
+    if (prompts != 1)
+        return ts_fail(err, TS_USAGE, NULL, NULL, "exactly one prompt is needed, %d given", prompts);
+    const char *name = s->profile_name ? s->profile_name : strcmp(s->engine, "ref64") == 0 ? "exact" : "ts";
+    s->profile = ts_profile_find(name);
+    return s->profile ? TS_OK : ts_fail(err, TS_USAGE, NULL, "--profile", "'%s' is none of exact, ts", name);
+}
+
+static ts_status open_runner(ts_session *s, ts_error *err)
+{
+    int64_t prompt = (int64_t)s->n_ids, most = s->weights->cfg.max_positions;
+    if (prompt > most || s->n > most - prompt)
+        return ts_fail(err, TS_BAD, s->model, NULL,
+                       "a prompt of %" PRId64 " tokens and %" PRId64 " more exceed the model's %" PRId64 " positions",
+                       prompt, s->n, most);
+    ts_runner_options o = {
+        .engine = s->engine, .profile = s->profile, .capacity = prompt + s->n, .threads = (int)s->threads,
+    };
+    return ts_runner_open(s->weights, &o, &s->runner, err);
+}
+
+ts_status ts_session_open(ts_session *s, ts_error *err)
+{
+    ts_status status = check(s, err);
+    if (!status)
+        status = s->ids_text ? ts_parse_ids(s->ids_text, &s->ids, &s->n_ids, err) : encode(s, err);
+    if (!status)
+        status = ts_weights_load(s->model, &s->weights, err);
+    return status ? status : open_runner(s, err);
+}
+
+void ts_session_close(ts_session *s)
+{
+    ts_runner_close(s->runner);
+    if (s->weights)
+        ts_weights_free(s->weights);
+    if (s->tokenizer)
+        ts_tokenizer_close(s->tokenizer);
+    free(s->text);
+    free(s->ids);
+}
+
+cJSON *ts_ids_json(const int32_t *ids, size_t n)
+{
+    return cJSON_CreateIntArray(n ? ids : (const int32_t[]){0}, (int)n);
+}

@@ -1,0 +1,35 @@
+/* What run and trace share: a model, a tokenised prompt, an engine to run it on. */
+#ifndef TS_TOOLS_SESSION_H
+#define TS_TOOLS_SESSION_H
+
+#include <cjson/cJSON.h>
+#include "format/tokenizer.h"
+#include "runner.h"
+
+typedef struct {
+    /* set by options */
+    const char *model, *prompt, *prompt_file, *ids_text, *engine, *profile_name;
+    int64_t threads, n; /* n: tokens after the prompt */
+    bool json;
+    /* set by ts_session_open */
+    const ts_profile *profile;
+    ts_weights *weights;
+    ts_tokenizer *tokenizer; /* NULL with ids_text */
+    ts_runner *runner;
+    char *text;              /* the prompt; NULL with ids_text */
+    int32_t *ids;            /* of the prompt */
+    size_t n_ids;
+} ts_session;
+
+enum { TS_MAX_THREADS = 1024 };
+
+/* Engine fast, threads = online CPUs, n as given. */
+ts_session ts_session_default(int64_t n);
+/* Loads, tokenises, and opens an engine with room for prompt + n. Close it in any case. */
+ts_status ts_session_open(ts_session *s, ts_error *err);
+void ts_session_close(ts_session *s);
+
+/* ids as a JSON array, NULL if out of memory. */
+cJSON *ts_ids_json(const int32_t *ids, size_t n);
+
+#endif
