@@ -19,6 +19,7 @@ WARN = -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wdouble-promotion -Wstric
 BASE = -std=c11 -D_POSIX_C_SOURCE=200809L -g -O3 -ffp-contract=off -fno-fast-math $(FMA) $(WARN)
 CFLAGS ?=
 LDLIBS = $(shell pkg-config --libs $(LIBRARIES)) -lm -fopenmp
+LIBCFLAGS := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(LIBRARIES) 2>/dev/null))
 
 sources = $(sort $(shell find $(1) -name '*.c' 2>/dev/null))
 objects = $(patsubst $(2)/%.c,$(B)/$(3)/%.o,$(call sources,$(1)))
@@ -75,11 +76,14 @@ Q ?= @
 define compile
 @mkdir -p $(@D)
 $(if $(Q),@echo "  CC $<")
-$(Q)$(CC) $(BASE) $(CFLAGS) $(EXTRA) $(addprefix -I,$(ROOM)) -MMD -MP -c $< -o $@
+$(Q)$(CC) $(BASE) $(CFLAGS) $(EXTRA) $(addprefix -I,$(ROOM)) $(LIBCFLAGS) -MMD -MP -c $< -o $@
 @tests/room '$(subst $(space),|,$(strip $(ROOM)))' $(@:.o=.d) || { rm -f $@; exit 1; }
 endef
 
-$(B)/base/%.o $(B)/ref32/%.o $(B)/ref64/%.o $(B)/decode/%.o: ref/%.c ; $(compile)
+$(B)/base/%.o: ref/%.c ; $(compile)
+$(B)/ref32/%.o: ref/%.c ; $(compile)
+$(B)/ref64/%.o: ref/%.c ; $(compile)
+$(B)/decode/%.o: ref/%.c ; $(compile)
 $(B)/fast/%.o: fast/%.c ; $(compile)
 $(B)/tools/%.o: tools/%.c ; $(compile)
 $(B)/tests/%.o: tests/%.c ; $(compile)

@@ -7,9 +7,10 @@
 
 enum { PART = 128 };
 
-/* One partition of one (row, query head). */
+/* One partition of one (row, query head). The weights are relative to `shift`: m with its error, or for o,
+ * whose quotient is the same whatever is subtracted, m as a constant. */
 typedef struct {
-    ts_err m, l;
+    ts_err m, shift, l;
     ts_err *acc; /* [D] */
 } part;
 
@@ -36,8 +37,9 @@ static ts_err score(const ts_attention_args *a, const float *q, int64_t j, int64
 }
 
 /* m = max s; w = exp(s - m); l = sum w; acc = sum w v */
-static void partition(const ts_attention_args *a, int64_t t, int64_t hq, int64_t p, part *out)
+static void partition(const ts_attention_args *a, int64_t row, int64_t p, bool any_shift, part *out)
 {
+    int64_t t = row / a->Hq, hq = row % a->Hq;
     const float *q = a->q + (t * a->Hq + hq) * a->D;
     int64_t h = hq / (a->Hq / a->Hkv), first = p * PART;
     ts_err s[PART];
@@ -50,35 +52,42 @@ static void partition(const ts_attention_args *a, int64_t t, int64_t hq, int64_t
             s[j - first] = score(a, q, j, h);
             out->m = ts_err_max(out->m, s[j - first]);
         }
+    out->shift = (ts_err){out->m.v, any_shift ? 0 : out->m.e};
     for (int64_t j = first; j < first + PART; j++)
         if (visible(a, t, j)) {
-            ts_err w = ts_err_exp(ts_err_sub(s[j - first], out->m));
+            ts_err w = ts_err_exp(ts_err_sub(s[j - first], out->shift));
             out->l = ts_err_add(out->l, w);
             for (int64_t c = 0; c < a->D; c++)
                 out->acc[c] = ts_err_fma(w, kv_get(a, a->kv.v, j, h, c), out->acc[c]);
         }
 }
 
-/* Channel c of the merge over the partitions that have keys. */
-static ts_err merge(const part *p, int64_t parts, int64_t c)
+/* Channel c of the merge over the partitions that have keys. The constants differ from ref32's maxima by
+ * up to `slack`: errors scale by less than exp(4 slack). */
+static double merged(const part *p, int64_t parts, int64_t c)
 {
     ts_err M = {(double)-INFINITY, 0}, L = {0, 0}, O = {0, 0};
-    for (int64_t i = 0; i < parts; i++)
-        M = p[i].l.v > 0 ? ts_err_max(M, p[i].m) : M;
+    double slack = 0;
     for (int64_t i = 0; i < parts; i++)
         if (p[i].l.v > 0) {
-            ts_err g = ts_err_exp(ts_err_sub(p[i].m, M));
+            M = ts_err_max(M, p[i].shift);
+            slack = fmax(slack, p[i].m.e);
+        }
+    for (int64_t i = 0; i < parts; i++)
+        if (p[i].l.v > 0) {
+            ts_err g = ts_err_exp(ts_err_sub(p[i].shift, M));
             L = ts_err_fma(g, p[i].l, L);
             O = ts_err_fma(g, p[i].acc[c], O);
         }
-    return L.v > 0 ? ts_err_div(O, L) : O;
+    ts_err o = L.v > 0 ? ts_err_div(O, L) : O;
+    return o.e > 0 ? ts_err_bound(o) * exp(4 * slack) : 0;
 }
 
 /* The field's elements of one (row, query head). */
 static void emit(const ts_attention_args *a, const part *p, int64_t row, const char *field, double *bound)
 {
     for (int64_t c = 0; c < a->D && strcmp(field, "o") == 0; c++)
-        bound[row * a->D + c] = ts_err_bound(merge(p, a->parts, c));
+        bound[row * a->D + c] = merged(p, a->parts, c);
     for (int64_t i = 0; i < a->parts; i++) {
         int64_t at = row * a->parts + i;
         if (strcmp(field, "m") == 0)
@@ -102,7 +111,7 @@ ts_status ts_bound_attention(const ts_attention_args *a, const char *field, doub
     for (int64_t row = 0; row < a->T * a->Hq; row++) {
         for (int64_t i = 0; i < a->parts; i++) {
             p[i].acc = acc + i * a->D;
-            partition(a, row / a->Hq, row % a->Hq, i, &p[i]);
+            partition(a, row, i, strcmp(field, "o") == 0, &p[i]);
         }
         emit(a, p, row, field, bound);
     }

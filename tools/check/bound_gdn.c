@@ -52,6 +52,7 @@ typedef struct {
     const float *S; /* of this head */
     int64_t h, head;
     ts_err G[CHUNK], E[CHUNK];
+    double slip[CHUNK];                      /* rounding of the sum G_{i-1} + g_i alone */
     ts_err A[CHUNK][CHUNK], P[CHUNK][CHUNK]; /* j < i; j <= i */
     ts_err *W;                               /* [T,Dk] */
 } chunk;
@@ -77,8 +78,18 @@ static void chunk_decay(chunk *c)
     for (int64_t i = 0; i < c->a->T; i++) {
         ts_err g = ts_err_exact(c->a->g[i * c->a->Hv + c->h]);
         c->G[i] = i == 0 ? g : ts_err_add(c->G[i - 1], g);
+        c->slip[i] = i == 0 ? 0 : c->G[i].e - c->G[i - 1].e;
         c->E[i] = ts_err_exp(c->G[i]);
     }
+}
+
+/* exp(G_i - G_j): the roundings up to j are in both and cancel, those after j remain. */
+static ts_err between(const chunk *c, int64_t i, int64_t j)
+{
+    double moved = 0;
+    for (int64_t m = j + 1; m <= i; m++)
+        moved += c->slip[m];
+    return ts_err_exp(ts_err_round(c->G[i].v - c->G[j].v, moved, TS_ERR_U, 0));
 }
 
 /* A_ij = (kb_i . k_j) D_ij below the diagonal, P_ij = (q_i . k_j) D_ij up to it */
@@ -86,7 +97,7 @@ static void chunk_products(chunk *c)
 {
     for (int64_t i = 0; i < c->a->T; i++)
         for (int64_t j = 0; j <= i; j++) {
-            ts_err kk = {0, 0}, qk = {0, 0}, D = ts_err_exp(ts_err_sub(c->G[i], c->G[j]));
+            ts_err kk = {0, 0}, qk = {0, 0}, D = between(c, i, j);
             for (int64_t ch = 0; ch < c->a->Dk; ch++) {
                 kk = ts_err_fma(gated_key(c, i, ch), key(c, c->a->k, j, ch), kk);
                 qk = ts_err_fma(key(c, c->a->q, i, ch), key(c, c->a->k, j, ch), qk);
@@ -158,7 +169,7 @@ static void chunk_head(chunk *c, bool of_state, double *bound)
     chunk_products(c);
     chunk_W(c);
     for (int64_t i = 0; i < a->T; i++)
-        rest[i] = ts_err_exp(ts_err_sub(c->G[a->T - 1], c->G[i]));
+        rest[i] = between(c, a->T - 1, i);
     for (int64_t col = 0; col < a->Dv; col++) {
         column_V(c, col, V);
         for (int64_t i = 0; i < a->T && !of_state; i++)

@@ -72,8 +72,8 @@ static ts_err run_sum(const float *x)
 /* The code may differ by one where the product is within its error of a half-integer, only there. */
 static double code_bound(float x, float amax)
 {
-    ts_err least = amax > 1e-30f ? ts_err_exact(amax) : ts_err_param(1e-30);
-    ts_err c = ts_err_mul(ts_err_exact(x), ts_err_div(ts_err_exact(127), least));
+    ts_err inv = ts_err_div(ts_err_exact(127), ts_err_exact(fmaxf(amax, 1e-30f)));
+    ts_err c = ts_err_mul(ts_err_exact(x), inv);
     if (!isfinite(c.v))
         return 0;
     return fabs(c.v - floor(c.v) - 0.5) <= ts_err_bound(c) ? 1 : 0;

@@ -46,8 +46,8 @@ static void check_hashes(ts_check *k, ts_case *c, const ts_call *ref)
             continue;
         }
         const char *want = ts_case_expect(c, t.name);
-        bool same = strcmp(hex, want) == 0;
-        snprintf(detail, sizeof detail, "sha256 of ref32's bits %s\nthe case expects       %s\n", hex, want);
+        bool same = want && strcmp(hex, want) == 0;
+        snprintf(detail, sizeof detail, "sha256 of ref32's bits %s\nthe case expects       %s\n", hex, want ? want : "nothing");
         ts_report_add(k->report, "ref32 = case", t.name, same ? TS_EXACT : TS_FAIL, 0, same ? NULL : detail);
     }
 }

@@ -30,16 +30,16 @@ ts_err ts_err_rsqrt(ts_err x)
     return ts_err_div(one, ts_err_sqrt(x));
 }
 
-/* The slope, sigmoid, grows with x: at most sigmoid(x + e) on the interval. */
+/* The slope, sigmoid, grows with x: at most sigmoid(x + e) on the interval. Above 20 either side may
+ * return x itself, exp(-x) below the true value; 19 leaves room for x on two sides of the threshold. */
 ts_err ts_err_softplus(ts_err x)
 {
-    double v = fmax(x.v, 0) + log1p(exp(-fabs(x.v)));
-    if (isnan(x.v))
-        v = x.v;
+    double v = isnan(x.v) ? x.v : fmax(x.v, 0) + log1p(exp(-fabs(x.v)));
     if (!isfinite(v))
         return ts_err_special(v, x, one, one);
-    double slope = 1 / (1 + exp(-x.v - x.e));
-    return ts_err_round(v, slope * x.e, TS_ERR_ULP_SOFTPLUS * 2 * TS_ERR_U, TS_ERR_ULP_SOFTPLUS * 2 * TS_ERR_TINY);
+    double slope = 1 / (1 + exp(-x.v - x.e)), threshold = x.v > 19 ? exp(-x.v) : 0;
+    return ts_err_round(v, slope * x.e + threshold, TS_ERR_ULP_SOFTPLUS * 2 * TS_ERR_U,
+                        TS_ERR_ULP_SOFTPLUS * 2 * TS_ERR_TINY);
 }
 
 ts_err ts_err_dot32_sum(const ts_err_dot32 *d)

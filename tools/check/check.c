@@ -1,0 +1,85 @@
+#include "check/check.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check/run.h"
+#include "num/canary.h"
+
+void ts_check_path(const ts_check *k, const char *path, char *out, size_t size)
+{
+    snprintf(out, size, "%s/%s", k->o.golden, path);
+}
+
+void ts_check_set_expect(ts_case *c, const char *key, const char *value)
+{
+    cJSON *expect = cJSON_GetObjectItemCaseSensitive(c->json, "expect");
+    if (!expect)
+        expect = cJSON_AddObjectToObject(c->json, "expect");
+    cJSON_DeleteItemFromObjectCaseSensitive(expect, key);
+    cJSON_AddStringToObject(expect, key, value);
+}
+
+static bool wanted(const ts_check *k, const char *stage)
+{
+    return !k->o.only || strcmp(k->o.only, stage) == 0;
+}
+
+static const char *stage_of(const ts_case *c)
+{
+    static const char *const stages[] = {[TS_CASE_OP] = "ops", [TS_CASE_STREAM] = "streams", [TS_CASE_EXTERNAL] = "external"};
+    return stages[c->kind];
+}
+
+bool ts_check_selects(const ts_check *k, const ts_case *c)
+{
+    const char *check = ts_case_string(c, "check");
+    const char *group = c->kind == TS_CASE_OP ? ts_op_table[c->op].name : check ? check : "stream";
+    if (k->o.case_glob && fnmatch(k->o.case_glob, c->name, 0) != 0)
+        return false;
+    if (k->o.schedule && c->kind != TS_CASE_OP)
+        return false;
+    return wanted(k, stage_of(c)) && (!k->o.op || strcmp(k->o.op, group) == 0);
+}
+
+static void check_case(ts_check *k, ts_case *c)
+{
+    if (c->kind == TS_CASE_OP)
+        ts_check_op_case(k, c);
+    else if (c->kind == TS_CASE_STREAM)
+        ts_check_stream_case(k, c);
+    else
+        ts_check_external_case(k, c);
+}
+
+static void check_canaries(ts_check *k)
+{
+    ts_error err = {0};
+    ts_report_begin(k->report, "canaries", "arithmetic");
+    ts_status s = ts_canaries(&err);
+    if (s)
+        ts_report_error(k->report, "canaries", s, &err);
+    else
+        ts_report_add(k->report, "canaries", "", TS_EXACT, 0, NULL);
+}
+
+void ts_check_run(ts_check *k, ts_case *cases, size_t n)
+{
+    bool filtered = k->o.op || k->o.case_glob || k->o.schedule;
+    if (!filtered && wanted(k, "canaries"))
+        check_canaries(k);
+    if (!filtered && wanted(k, "tables"))
+        ts_check_tables(k);
+    if (!filtered && wanted(k, "files"))
+        ts_check_files(k);
+    for (size_t i = 0; i < n; i++)
+        k->report->total += ts_check_selects(k, &cases[i]);
+    for (size_t i = 0; i < n; i++)
+        if (ts_check_selects(k, &cases[i])) {
+            k->report->done++;
+            check_case(k, &cases[i]);
+        }
+    ts_check_models_free(k);
+}

@@ -1,0 +1,197 @@
+/* Quantisation and products against other software's numbers. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check/external.h"
+#include "mlx.h"
+#include "num/convert.h"
+#include "num/generate.h"
+#include "ref.h"
+
+#include <cblas.h> /* last: it defines I */
+
+static bool same_bytes(const ts_safetensors *f, const char *name, const void *x, size_t size)
+{
+    const ts_tensor *g = ts_safetensors_find(f, name);
+    return g && g->size == size && memcmp(g->data, x, size) == 0;
+}
+
+static void add(ts_check *k, const char *what, const char *output, bool same)
+{
+    ts_report_add(k->report, what, output, same ? TS_EXACT : TS_FAIL, 0, same ? NULL : "bytes differ from the golden's\n");
+}
+
+enum { MLX_ROWS = 16, MLX_K = 256 };
+
+/* codes, packed words, scales, biases and dequantised values of one (bits, group). */
+static void mlx_one(ts_check *k, const ts_safetensors *f, const float *w, int bits, int group)
+{
+    uint8_t code[MLX_ROWS][MLX_K];
+    uint32_t word[MLX_ROWS * MLX_K * 8 / 32];
+    uint16_t scale[MLX_ROWS * MLX_K / 32], bias[MLX_ROWS * MLX_K / 32];
+    float s[MLX_K / 32], b[MLX_K / 32], y[MLX_ROWS * MLX_K];
+    int32_t id[MLX_ROWS];
+    char what[64], name[48];
+    ts_matrix plain = {.format = TS_W_F32, .N = MLX_ROWS, .K = MLX_K, .data = w};
+    bool made = ts_mlx_quantize(&plain, bits, group, word, scale, bias) == -1;
+    for (int r = 0; r < MLX_ROWS; r++) {
+        ts_ref32.mlx_encode(w + r * MLX_K, MLX_K, bits, group, code[r], s, b);
+        id[r] = r;
+    }
+    ts_matrix packed = {.format = TS_W_MLX, .N = MLX_ROWS, .K = MLX_K, .data = word, .bits = bits, .group = group,
+                        .aux = TS_BF16, .scales = scale, .biases = bias};
+    ts_embed_args e = {.T = MLX_ROWS, .V = MLX_ROWS, .C = MLX_K, .id = id, .w = &packed, .y = y};
+    ts_ref32.op(TS_OP_EMBED, &e);
+    snprintf(what, sizeof what, "mlx %d bits group %d = golden", bits, group);
+    size_t groups = (size_t)(MLX_ROWS * MLX_K / group);
+    const struct {
+        const char *part;
+        const void *x;
+        size_t size;
+    } parts[] = {{"codes", code, sizeof code},
+                 {"weight", word, (size_t)(MLX_ROWS * MLX_K * bits / 8)},
+                 {"scales", scale, groups * 2},
+                 {"biases", bias, groups * 2},
+                 {"dequant", y, sizeof y}};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        snprintf(name, sizeof name, "b%d.g%d.%s", bits, group, parts[i].part);
+        add(k, what, name, made && same_bytes(f, name, parts[i].x, parts[i].size));
+    }
+}
+
+void ts_external_mlx(ts_check *k, const ts_case *c)
+{
+    ts_safetensors *f = NULL;
+    const ts_tensor *w = NULL;
+    ts_error err = {0};
+    ts_status s = ts_external_open(k, c, "golden", &f, &err);
+    for (int i = 0; !s && i < 2; i++) {
+        int bits = i ? 8 : 4;
+        char name[16];
+        snprintf(name, sizeof name, "b%d.w", bits);
+        s = ts_external_tensor(f, name, TS_F32, &w, &err);
+        float *copy = s ? NULL : ts_external_copy(w);
+        if (copy && ts_tensor_count(w) == MLX_ROWS * MLX_K)
+            mlx_one(k, f, copy, bits, 64);
+        free(copy);
+    }
+    if (s)
+        ts_report_error(k->report, "golden", s, &err);
+    ts_safetensors_close(f);
+}
+
+/* The published input of the W4A8 spec (our own generator): M 8, N 16, K 2304. */
+enum { M = 8, N = 16, K = 2304, G = K / 64 };
+
+typedef struct {
+    float x[M][K];
+    uint32_t word[N][K / 8];
+    uint16_t scale[N][G], bias[N][G];
+    int8_t code[M][K];
+    float step[M][G], sum[M][G], y[M][N];
+} w4a8;
+
+static uint32_t draw(uint32_t *state)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return *state >> 16;
+}
+
+static void w4a8_inputs(w4a8 *p)
+{
+    uint32_t state = 42;
+    for (int m = 0; m < M; m++)
+        for (int i = 0; i < K; i++)
+            p->x[m][i] = ((float)draw(&state) - 32768.0f) / 8192.0f;
+    for (int n = 0; n < N; n++)
+        for (int i = 0; i < K; i++)
+            p->word[n][i / 8] |= (draw(&state) & 15u) << 4 * (i % 8);
+    for (int n = 0; n < N; n++)
+        for (int g = 0; g < G; g++) {
+            p->scale[n][g] = ts_f32_to_bf16(((float)(draw(&state) % 256) - 128.0f) / 8192.0f);
+            p->bias[n][g] = ts_f32_to_bf16(((float)(draw(&state) % 256) - 128.0f) / 1024.0f);
+        }
+    for (int i = 0; i < 64; i++) {
+        p->x[1][i] = 0.0f;
+        p->x[2][i] = 0.5f;
+    }
+    p->x[3][5] = 1024.0f;
+}
+
+static uint32_t fnv1a(const void *data, size_t size)
+{
+    const uint8_t *p = data;
+    uint32_t h = 2166136261u;
+    for (size_t i = 0; i < size; i++)
+        h = (h ^ p[i]) * 16777619u;
+    return h;
+}
+
+void ts_external_a64s8(ts_check *k, const ts_case *c)
+{
+    const char *want = ts_case_expect(c, "fnv1a");
+    w4a8 *p = calloc(1, sizeof *p);
+    if (!p || !want) {
+        free(p);
+        ts_report_add(k->report, "ref32", "y", TS_FAIL, 0, "the case expects no hash, or out of memory\n");
+        return;
+    }
+    w4a8_inputs(p);
+    ts_matrix w = {.format = TS_W_MLX, .N = N, .K = K, .data = p->word, .bits = 4, .group = 64, .aux = TS_BF16,
+                   .scales = p->scale, .biases = p->bias};
+    ts_quantize_a64_args q = {.T = M, .K = K, .x = &p->x[0][0], .code = &p->code[0][0], .step = &p->step[0][0], .sum = &p->sum[0][0]};
+    ts_matmul_a64s8_args a = {.T = M, .N = N, .K = K, .code = q.code, .step = q.step, .sum = q.sum, .w = &w, .y = &p->y[0][0]};
+    ts_ref32.op(TS_OP_QUANTIZE_A64, &q);
+    ts_ref32.op(TS_OP_MATMUL_A64S8, &a);
+    char got[16], detail[96];
+    snprintf(got, sizeof got, "%08x", fnv1a(p->y, sizeof p->y));
+    snprintf(detail, sizeof detail, "FNV-1a-32 of the output %s, published %s\n", got, want);
+    bool same = strcmp(got, want) == 0;
+    ts_report_add(k->report, "ref32 A64S8 = published hash", "y", same ? TS_EXACT : TS_FAIL, 0, same ? NULL : detail);
+    free(p);
+}
+
+/* |ref64 - dgemm| <= 2 gamma_K sum |x w|, gamma_K = K u / (1 - K u), u = 2^-53: any order of either. */
+static void dgemm_one(ts_check *k, int64_t T, int64_t rows, int64_t cols)
+{
+    float *wf = malloc((size_t)(rows * cols) * sizeof *wf), *xf = malloc((size_t)(T * cols) * sizeof *xf);
+    double *x = malloc((size_t)(T * cols) * sizeof *x), *w = malloc((size_t)(rows * cols) * sizeof *w),
+           *y = malloc((size_t)(T * rows) * sizeof *y), *z = malloc((size_t)(T * rows) * sizeof *z), worst = INFINITY;
+    ts_error err;
+    if (wf && xf && x && w && y && z && !ts_generate("normal", 7, 0, wf, rows * cols, &err) &&
+        !ts_generate("normal", 7, 1, xf, T * cols, &err)) {
+        for (int64_t i = 0; i < rows * cols; i++)
+            w[i] = (double)wf[i];
+        for (int64_t i = 0; i < T * cols; i++)
+            x[i] = (double)xf[i];
+        ts_matrix m = {.format = TS_W_F32, .N = rows, .K = cols, .data = wf};
+        ts_matmul_args a = {.T = T, .N = rows, .K = cols, .x = (void *)x, .w = &m, .y = (void *)y};
+        ts_ref64.op(TS_OP_MATMUL_DOT32, &a);
+        cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)T, (int)rows, (int)cols, 1.0, x, (int)cols, w, (int)cols, 0.0, z,
+                    (int)rows);
+        worst = 0;
+        for (int64_t t = 0; t < T; t++)
+            for (int64_t n = 0; n < rows; n++) {
+                double terms = 0, u = (double)cols * 0x1p-53;
+                for (int64_t i = 0; i < cols; i++)
+                    terms += fabs(x[t * cols + i] * w[n * cols + i]);
+                worst = fmax(worst, fabs(y[t * rows + n] - z[t * rows + n]) / (2 * u / (1 - u) * terms));
+            }
+    }
+    char what[64];
+    snprintf(what, sizeof what, "ref64 %lldx%lldx%lld ~ dgemm", (long long)T, (long long)rows, (long long)cols);
+    ts_report_add(k->report, what, "y", worst <= 1 ? TS_BOUND : TS_FAIL, worst, worst <= 1 ? NULL : "OpenBLAS and ref64 disagree\n");
+    void *all[] = {wf, xf, x, w, y, z};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        free(all[i]);
+}
+
+void ts_external_dgemm(ts_check *k, const ts_case *c)
+{
+    (void)c;
+    dgemm_one(k, 1, 33, 257);
+    dgemm_one(k, 8, 64, 512);
+    dgemm_one(k, 17, 100, 1000);
+}

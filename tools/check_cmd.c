@@ -1,0 +1,116 @@
+/* touchstone check: the main job. */
+#include <stdio.h>
+#include <string.h>
+
+#include "check/run.h"
+#include "options.h"
+#include "schedule.h"
+#include "tool.h"
+
+typedef struct {
+    ts_check_options o;
+    bool list, json;
+} settings;
+
+static int parse(int argc, char **argv, settings *s)
+{
+    const ts_option options[] = {
+        {"golden", 'g', TS_OPT_TEXT, &s->o.golden, 0, 0, "DIR", "the golden folder (golden)"},
+        {"op", 'o', TS_OPT_TEXT, &s->o.op, 0, 0, "NAME", "only cases of this operation, or external check"},
+        {"case", 'c', TS_OPT_TEXT, &s->o.case_glob, 0, 0, "GLOB", "only cases whose name matches"},
+        {"schedule", 's', TS_OPT_TEXT, &s->o.schedule, 0, 0, "NAME", "only this schedule"},
+        {"seed", 0, TS_OPT_TEXT, &s->o.seed, 0, 0, "N", "other inputs for the op cases (recorded hashes do not apply)"},
+        {"only", 0, TS_OPT_TEXT, &s->o.only, 0, 0, "STAGE", "canaries, tables, files, ops, streams or external"},
+        {"grid", 0, TS_OPT_FLAG, &s->o.grid, 0, 0, NULL, "every thread count and prefill cut of every stream"},
+        {"list", 'l', TS_OPT_FLAG, &s->list, 0, 0, NULL, "list the selected cases and the schedules, run nothing"},
+        {"json", 0, TS_OPT_FLAG, &s->json, 0, 0, NULL, "every finding as a JSON object"},
+    };
+    ts_command_line c = {.usage = "check [OPTIONS]", .option = options, .n = sizeof options / sizeof *options};
+    return ts_options_parse(argc, argv, &c);
+}
+
+static void list(const ts_check *k, const ts_case *cases, size_t n, bool json)
+{
+    cJSON *o = cJSON_CreateObject(), *c = cJSON_AddArrayToObject(o, "cases"), *s = cJSON_AddArrayToObject(o, "schedules");
+    cJSON_AddNumberToObject(o, "schema", 1);
+    for (size_t i = 0; i < n; i++)
+        if (ts_check_selects(k, &cases[i]))
+            cJSON_AddItemToArray(c, cJSON_CreateString(cases[i].name));
+    for (int i = 0; ts_schedule_at(i); i++)
+        cJSON_AddItemToArray(s, cJSON_CreateString(ts_schedule_at(i)->name));
+    const cJSON *x;
+    char *text = json ? cJSON_Print(o) : NULL;
+    if (text)
+        puts(text);
+    cJSON_ArrayForEach(x, c)
+        if (!json)
+            printf("case %s\n", x->valuestring);
+    cJSON_ArrayForEach(x, s)
+        if (!json)
+            printf("schedule %s\n", x->valuestring);
+    cJSON_free(text);
+    cJSON_Delete(o);
+}
+
+static int finish(const ts_check *k, bool json)
+{
+    if (json) {
+        cJSON *o = ts_report_json(k->report);
+        char *text = cJSON_Print(o);
+        puts(text ? text : "");
+        cJSON_free(text);
+        cJSON_Delete(o);
+    } else {
+        ts_report_print(k->report, stdout);
+    }
+    return fflush(stdout) == 0 && !ferror(stdout) ? (int)ts_report_status(k->report) : TS_BAD;
+}
+
+static int check_filters(const settings *s)
+{
+    static const char *const stages[] = {"canaries", "tables", "files", "ops", "streams", "external"};
+    bool known = !s->o.only;
+    for (int i = 0; i < 6; i++)
+        known |= s->o.only && strcmp(s->o.only, stages[i]) == 0;
+    if (!known)
+        fprintf(stderr, "touchstone check: no stage '%s'\n", s->o.only);
+    uint64_t seed;
+    bool seed_ok = !s->o.seed || ts_parse_u64(s->o.seed, &seed);
+    if (!seed_ok)
+        fprintf(stderr, "touchstone check: --seed '%s' is not a number\n", s->o.seed);
+    bool schedule_ok = !s->o.schedule || ts_schedule_find(s->o.schedule);
+    if (!schedule_ok)
+        fprintf(stderr, "touchstone check: no schedule '%s' (see --list)\n", s->o.schedule);
+    return known && seed_ok && schedule_ok ? TS_GO_ON : TS_USAGE;
+}
+
+int ts_cmd_check(int argc, char **argv)
+{
+    settings s = {.o = {.golden = "golden"}};
+    int go = parse(argc, argv, &s);
+    if (go == TS_GO_ON)
+        go = check_filters(&s);
+    if (go != TS_GO_ON)
+        return go;
+    ts_report report = {.quiet = s.json};
+    ts_check k = {.o = s.o, .report = &report};
+    char folder[512];
+    ts_case *cases = NULL;
+    size_t n = 0;
+    ts_error err = {0};
+    ts_check_path(&k, "own/cases", folder, sizeof folder);
+    ts_status status = ts_case_list(folder, &cases, &n, &err);
+    int code;
+    if (status) {
+        code = ts_tool_fail(status, &err, s.json);
+    } else if (s.list) {
+        list(&k, cases, n, s.json);
+        code = TS_OK;
+    } else {
+        ts_check_run(&k, cases, n);
+        code = finish(&k, s.json);
+    }
+    ts_case_list_free(cases, n);
+    ts_report_free(&report);
+    return code;
+}

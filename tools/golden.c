@@ -1,0 +1,140 @@
+/* touchstone golden: our own goldens anew, as a reviewable diff. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "case/table.h"
+#include "check/run.h"
+#include "format/files.h"
+#include "format/json.h"
+#include "num/sha256.h"
+#include "options.h"
+#include "tool.h"
+
+typedef struct {
+    const char *golden, *commit, *flags, *case_glob;
+    bool json;
+    int changed, total;
+} settings;
+
+static int parse(int argc, char **argv, settings *s)
+{
+    const ts_option options[] = {
+        {"golden", 'g', TS_OPT_TEXT, &s->golden, 0, 0, "DIR", "the golden folder (golden)"},
+        {"case", 'c', TS_OPT_TEXT, &s->case_glob, 0, 0, "GLOB", "only cases whose name matches"},
+        {"commit", 0, TS_OPT_TEXT, &s->commit, 0, 0, "ID", "recorded in the cases that change"},
+        {"flags", 0, TS_OPT_TEXT, &s->flags, 0, 0, "TEXT", "compiler and flags, recorded likewise"},
+        {"json", 0, TS_OPT_FLAG, &s->json, 0, 0, NULL, "the result as a JSON object"},
+    };
+    ts_command_line c = {.usage = "golden [OPTIONS]", .option = options, .n = sizeof options / sizeof *options};
+    return ts_options_parse(argc, argv, &c);
+}
+
+/* made_by changes only together with what was made. */
+static ts_status save_if_changed(settings *s, ts_case *c, const cJSON *before, ts_error *err)
+{
+    const cJSON *now = cJSON_GetObjectItemCaseSensitive(c->json, "expect");
+    s->total++;
+    if (cJSON_Compare(before, now, true))
+        return TS_OK;
+    s->changed++;
+    cJSON_DeleteItemFromObjectCaseSensitive(c->json, "made_by");
+    cJSON *made = cJSON_AddObjectToObject(c->json, "made_by");
+    cJSON_AddStringToObject(made, "tool", "touchstone " TS_VERSION ", ref32");
+    cJSON_AddStringToObject(made, "commit", s->commit ? s->commit : "unknown");
+    cJSON_AddStringToObject(made, "flags", s->flags ? s->flags : "unknown");
+    if (!s->json)
+        printf("changed %s\n", c->name);
+    return ts_json_save(c->path, c->json, err);
+}
+
+static ts_status rewrite_cases(settings *s, ts_check *k, ts_error *err)
+{
+    char folder[512];
+    ts_case *cases;
+    size_t n;
+    ts_check_path(k, "own/cases", folder, sizeof folder);
+    ts_status status = ts_case_list(folder, &cases, &n, err);
+    if (status)
+        return status;
+    for (size_t i = 0; !status && i < n; i++) {
+        if (!ts_check_selects(k, &cases[i]) || cases[i].kind == TS_CASE_EXTERNAL)
+            continue;
+        cJSON *before = cJSON_Duplicate(cJSON_GetObjectItemCaseSensitive(cases[i].json, "expect"), true);
+        if (cases[i].kind == TS_CASE_OP)
+            ts_check_op_case(k, &cases[i]);
+        else
+            ts_check_stream_case(k, &cases[i]);
+        if (ts_report_status(k->report) != TS_OK && k->report->count[TS_FAIL])
+            status = ts_fail(err, TS_BAD, cases[i].path, NULL, "the case could not be run: %s", k->report->v[0].detail);
+        else
+            status = save_if_changed(s, &cases[i], before, err);
+        cJSON_Delete(before);
+    }
+    ts_case_list_free(cases, n);
+    return status;
+}
+
+static ts_status rewrite_tables(const ts_check *k, ts_error *err)
+{
+    char path[512], hex[TS_SHA256_HEX];
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddNumberToObject(o, "schema", 1);
+    cJSON *tables = cJSON_AddObjectToObject(o, "sha256");
+    for (size_t i = 0; ts_table_at(i); i++) {
+        ts_sha256(ts_table_at(i)->data, ts_table_at(i)->size, hex);
+        cJSON_AddStringToObject(tables, ts_table_at(i)->name, hex);
+    }
+    ts_check_path(k, "own/tables.json", path, sizeof path);
+    ts_status status = ts_json_save(path, o, err);
+    cJSON_Delete(o);
+    return status;
+}
+
+static ts_status rewrite_sums(const ts_check *k, ts_error *err)
+{
+    char path[512], *text = NULL;
+    size_t size = 0;
+    ts_files files;
+    ts_check_path(k, "SHA256SUMS", path, sizeof path);
+    ts_status status = ts_files_list(k->o.golden, &files, err);
+    FILE *f = status ? NULL : open_memstream(&text, &size);
+    for (size_t i = 0; f && !status && i < files.n; i++) {
+        const char *name = files.path[i] + strlen(k->o.golden) + 1;
+        char hex[TS_SHA256_HEX];
+        if (strcmp(name, "SHA256SUMS") == 0)
+            continue;
+        status = ts_sha256_file(files.path[i], hex, err);
+        fprintf(f, "%s  %s\n", hex, name);
+    }
+    if (f && fclose(f) != 0 && !status)
+        status = ts_no_memory(err, size);
+    if (!status)
+        status = ts_write_file(path, text, size, err);
+    free(text);
+    ts_files_free(&files);
+    return status;
+}
+
+int ts_cmd_golden(int argc, char **argv)
+{
+    settings s = {.golden = "golden"};
+    int go = parse(argc, argv, &s);
+    if (go != TS_GO_ON)
+        return go;
+    ts_report report = {.quiet = s.json};
+    ts_check k = {.o = {.golden = s.golden, .case_glob = s.case_glob, .rewrite = true}, .report = &report};
+    ts_error err = {0};
+    ts_status status = rewrite_cases(&s, &k, &err);
+    ts_check_models_free(&k);
+    if (!status)
+        status = rewrite_tables(&k, &err);
+    if (!status)
+        status = rewrite_sums(&k, &err);
+    ts_report_free(&report);
+    if (status)
+        return ts_tool_fail(status, &err, s.json);
+    printf(s.json ? "{\"schema\":1,\"cases\":%d,\"changed\":%d}\n" : "%d cases, %d changed; tables.json and SHA256SUMS rewritten\n",
+           s.total, s.changed);
+    return TS_OK;
+}
