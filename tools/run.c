@@ -211,7 +211,7 @@ static ts_status generate(job *j, ts_generated *g, ts_error *err)
         .stepper = &stepper, .cfg = &s->weights->cfg, .sampling = j->sampling, .max_new = s->n,
         .on_token = on_token, .user = j,
     };
-    status = ts_generate(&how, s->ids, s->n_ids, g, err);
+    status = ts_generate_ids(&how, s->ids, s->n_ids, g, err);
     if (!status)
         end_text(j);
     return status ? status : j->failed;

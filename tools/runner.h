@@ -27,7 +27,7 @@ ts_dtype ts_runner_dtype(const ts_runner *r); /* of logits and traces: TS_F32 or
 /* As ts_ref.forward: the last `rows` rows of logits in the engine's dtype; logits, trace may be NULL. */
 ts_status ts_runner_forward(ts_runner *r, const int32_t *ids, int64_t T, int64_t rows, void *logits,
                             ts_trace *trace, ts_error *err);
-/* For ts_generate. ref64's logits are rounded to f32 for the sampler. */
+/* For ts_generate_ids. ref64's logits are rounded to f32 for the sampler. */
 ts_stepper ts_runner_stepper(ts_runner *r);
 
 #endif

@@ -84,7 +84,7 @@ static ts_status run(const ts_generation *g, context *c, ts_generated *out, ts_e
     return TS_OK;
 }
 
-ts_status ts_generate(const ts_generation *g, const int32_t *prompt, size_t n_prompt, ts_generated *out, ts_error *err) {
+ts_status ts_generate_ids(const ts_generation *g, const int32_t *prompt, size_t n_prompt, ts_generated *out, ts_error *err) {
     *out = (ts_generated){0};
     ts_status status = check_request(g, prompt, n_prompt, err);
     if (status != TS_OK) return status;

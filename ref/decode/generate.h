@@ -35,6 +35,6 @@ typedef struct {
 
 /* Errors: empty prompt, ids outside [0,V), bad sampling parameters, whatever forward or the sampler
  * reports; *out then holds nothing to free. */
-ts_status ts_generate(const ts_generation *g, const int32_t *prompt, size_t n_prompt, ts_generated *out, ts_error *err);
+ts_status ts_generate_ids(const ts_generation *g, const int32_t *prompt, size_t n_prompt, ts_generated *out, ts_error *err);
 
 #endif

@@ -47,7 +47,7 @@ static ts_generated must_generate(toy *t, ts_generation g, size_t n_prompt) {
     ts_generated out;
     ts_error err = {0};
     g.stepper = &stepper;
-    if (ts_generate(&g, PROMPT, n_prompt, &out, &err) != TS_OK) fail_msg("%s: %s", err.tensor, err.reason);
+    if (ts_generate_ids(&g, PROMPT, n_prompt, &out, &err) != TS_OK) fail_msg("%s: %s", err.tensor, err.reason);
     return out;
 }
 
@@ -150,7 +150,7 @@ static void expect_error(ts_generation g, toy t, size_t n_prompt, ts_status want
     ts_generated out;
     ts_error err = {0};
     g.stepper = &stepper;
-    assert_int_equal(ts_generate(&g, PROMPT, n_prompt, &out, &err), want);
+    assert_int_equal(ts_generate_ids(&g, PROMPT, n_prompt, &out, &err), want);
     assert_string_equal(err.tensor, field);
     assert_true(out.ids == NULL && out.n == 0);
 }
@@ -187,14 +187,14 @@ static void test_bad_model(void **state) {
     ts_generation g = {.stepper = &stepper, .cfg = &NO_STOPS, .sampling = warm(), .max_new = 20};
     ts_generated out;
     ts_error err = {0};
-    assert_int_equal(ts_generate(&g, PROMPT, 10, &out, &err), TS_BAD);
+    assert_int_equal(ts_generate_ids(&g, PROMPT, 10, &out, &err), TS_BAD);
     assert_string_equal(err.tensor, "logits");
     assert_null(out.ids);
     stepper.V = 49; /* the prompt holds id 49 */
-    assert_int_equal(ts_generate(&g, PROMPT, 10, &out, &err), TS_BAD);
+    assert_int_equal(ts_generate_ids(&g, PROMPT, 10, &out, &err), TS_BAD);
     assert_string_equal(err.tensor, "prompt");
     stepper.V = 0;
-    assert_int_equal(ts_generate(&g, PROMPT, 10, &out, &err), TS_BAD);
+    assert_int_equal(ts_generate_ids(&g, PROMPT, 10, &out, &err), TS_BAD);
 }
 
 /* sample-plain.json: the uniforms of every recorded stream are those at position prompt length + i. Only
@@ -211,7 +211,7 @@ static void same_uniforms(const cJSON *stream, size_t n_prompt, uint64_t seed) {
     int32_t *prompt = calloc(n_prompt, sizeof *prompt);
     assert_non_null(prompt);
     ts_generated out;
-    assert_int_equal(ts_generate(&g, prompt, n_prompt, &out, NULL), TS_OK);
+    assert_int_equal(ts_generate_ids(&g, prompt, n_prompt, &out, NULL), TS_OK);
     size_t i = 0;
     cJSON_ArrayForEach(item, u) assert_memory_equal(&item->valuedouble, &l.u[i++], sizeof(double));
     free(out.ids);

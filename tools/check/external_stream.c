@@ -146,7 +146,7 @@ static ts_status sample_one(ts_check *k, const ts_weights *w, const ts_tokenizer
     g.sampling.top_p = (float)cJSON_GetObjectItemCaseSensitive(all, "top_p")->valuedouble;
     g.sampling.seed = (uint64_t)cJSON_GetObjectItemCaseSensitive(all, "seed")->valuedouble;
     if (!s)
-        s = ts_generate(&g, ids, n, &got, err);
+        s = ts_generate_ids(&g, ids, n, &got, err);
     if (!s)
         compare_sample(k, one->string, &got, emitted, u.worst);
     free(got.ids);
