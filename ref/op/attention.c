@@ -62,7 +62,8 @@ static void gather(const ts_attention_args *a, const partition *x, int64_t kh, i
 
 /* One partition joins the merge: O = O + g acc with weight g, and (m, l, acc) is shown if asked for.
  * `record` numbers (t, h, p). */
-static void join(const ts_attention_args *a, const partition *x, int64_t kh, ts_real g, int64_t record, ts_real *O)
+static void join(const ts_attention_args *a, const partition *x, int64_t kh, ts_real g, int64_t record,
+                 ts_real *O)
 {
     if (a->m)
         a->m[record] = x->m;

@@ -7,9 +7,9 @@ enum { CHUNK = 64, BLOCK = 64 };
 
 /* What one chunk of one value head knows before it meets the state. */
 typedef struct {
-    int64_t t0, L, h;       /* first token, rows, value head */
-    ts_real E[CHUNK];       /* exp(G_i): decay from the chunk's start to row i */
-    ts_real rest[CHUNK];    /* exp(G_{L-1} - G_i): from row i to its end */
+    int64_t t0, L, h;        /* first token, rows, value head */
+    ts_real E[CHUNK];        /* exp(G_i): decay from the chunk's start to row i */
+    ts_real rest[CHUNK];     /* exp(G_{L-1} - G_i): from row i to its end */
     ts_real A[CHUNK][CHUNK]; /* j < i */
     ts_real P[CHUNK][CHUNK]; /* j <= i */
 } chunk;

@@ -105,7 +105,8 @@ static inline double *golden_f64(const ts_safetensors *f, const char *prefix, co
     return y;
 }
 
-/* max |x - golden| / max |golden|; elements equal to the golden (infinities too) count 0, a NaN counts inf. */
+/* max |x - golden| / max |golden|; elements equal to the golden (infinities too) count 0, a NaN counts inf.
+ */
 static inline double distance(const double *x, const double *golden, int64_t n)
 {
     double worst = 0, scale = 0;

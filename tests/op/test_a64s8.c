@@ -6,7 +6,7 @@ typedef struct {
     int64_t T, N, K;
     int bits;
     float *x;
-    uint8_t *u;      /* codes [N][K] */
+    uint8_t *u; /* codes [N][K] */
     uint8_t *packed;
     uint16_t *s, *b; /* bf16 [N][K/64] */
     ts_matrix w;
@@ -17,8 +17,20 @@ typedef struct {
 static problem empty(int64_t T, int64_t N, int64_t K, int bits)
 {
     int64_t G = K / 64;
-    problem p = {T, N, K, bits, floats(T * K), room(N * K, 1), room(N * K * bits / 8, 1), room(N * G, 2),
-                 room(N * G, 2), {0}, room(T * K, 1), floats(T * G), floats(T * G), floats(T * N)};
+    problem p = {T,
+                 N,
+                 K,
+                 bits,
+                 floats(T * K),
+                 room(N * K, 1),
+                 room(N * K * bits / 8, 1),
+                 room(N * G, 2),
+                 room(N * G, 2),
+                 {0},
+                 room(T * K, 1),
+                 floats(T * G),
+                 floats(T * G),
+                 floats(T * N)};
     return p;
 }
 
@@ -210,7 +222,8 @@ static void ref64_agrees(void **state)
     problem p = fingerprint_input();
     run32(&p);
     int64_t G = p.K / 64, differ = 0;
-    double *x = widened(p.x, p.T * p.K), *step = doubles(p.T * G), *sum = doubles(p.T * G), *y = doubles(p.T * p.N);
+    double *x = widened(p.x, p.T * p.K), *step = doubles(p.T * G), *sum = doubles(p.T * G),
+           *y = doubles(p.T * p.N);
     int8_t *code = room(p.T * p.K, 1);
     ts_quantize_a64_args q = {p.T, p.K, ts_f64(x), code, ts_f64(step), ts_f64(sum)};
     ts_ref64.op(TS_OP_QUANTIZE_A64, &q);
@@ -234,12 +247,9 @@ static void ref64_agrees(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fingerprint),
-        cmocka_unit_test(every_slicing),
-        cmocka_unit_test(order_of_the_sum),
-        cmocka_unit_test(edges_of_the_codec),
-        cmocka_unit_test(largest_is_127),
-        cmocka_unit_test(ref64_agrees),
+        cmocka_unit_test(fingerprint),      cmocka_unit_test(every_slicing),
+        cmocka_unit_test(order_of_the_sum), cmocka_unit_test(edges_of_the_codec),
+        cmocka_unit_test(largest_is_127),   cmocka_unit_test(ref64_agrees),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,7 +78,8 @@ static double compare(const ts_safetensors *f, const char *name, const char *par
 }
 
 /* out, m, l and acc of one golden case in ref64, K and V stored as bf16 or as double. */
-static double golden_case(const ts_safetensors *f, const char *name, const char *kv, int64_t window, int64_t bf16)
+static double golden_case(const ts_safetensors *f, const char *name, const char *kv, int64_t window,
+                          int64_t bf16)
 {
     const ts_tensor *q = golden_tensor(f, name, "q"), *acc = golden_tensor(f, name, "acc");
     const ts_tensor *keys = golden_tensor(f, kv, "k");
@@ -92,8 +93,8 @@ static double golden_case(const ts_safetensors *f, const char *name, const char 
     for (int64_t t = 0; t < T; t++)
         most = len[t] > most ? len[t] : most;
     put(&ts_ref64, &p, k, v, 0, most, Hkv, D); /* keys past the longest row stay NaN */
-    ts_attention_args a = {T, Hq, Hkv, D, parts, window, 1 / sqrt((double)D), ts_f64(q64), pos, len, p.kv,
-                           ts_f64(o), ts_f64(m), ts_f64(l), ts_f64(inner)};
+    ts_attention_args a = {T,   Hq,  Hkv,  D,         parts,     window,    1 / sqrt((double)D), ts_f64(q64),
+                           pos, len, p.kv, ts_f64(o), ts_f64(m), ts_f64(l), ts_f64(inner)};
     ts_ref64.op(TS_OP_ATTENTION, &a);
     double d = fmax(fmax(compare(f, name, "out", o, T * Hq * D), compare(f, name, "m", m, n)),
                     fmax(compare(f, name, "l", l, n), compare(f, name, "acc", inner, n * D)));
@@ -111,18 +112,19 @@ static void outside_goldens(void **state)
         const char *name, *kv;
         int64_t window;
     } cases[] = {
-        {"len1", "kv.d64", 0},           {"len127", "kv.d64", 0},       {"len128", "kv.d64", 0},
-        {"len129", "kv.d64", 0},         {"len1041", "kv.d64", 0},      {"len1041_cap2048", "kv.d64", 0},
-        {"big_logits", "kv.d64", 0},     {"causal_inside", "kv.d64", 0}, {"gqa24_4_d256", "kv.d256", 0},
-        {"masked", "kv.d64", 100},       {"slide1", "kv.d64", 1},       {"slide128_edge", "kv.d64", 128},
-        {"slide200", "kv.d64", 200},     {"verify4", "kv.d64", 0},
+        {"len1", "kv.d64", 0},       {"len127", "kv.d64", 0},        {"len128", "kv.d64", 0},
+        {"len129", "kv.d64", 0},     {"len1041", "kv.d64", 0},       {"len1041_cap2048", "kv.d64", 0},
+        {"big_logits", "kv.d64", 0}, {"causal_inside", "kv.d64", 0}, {"gqa24_4_d256", "kv.d256", 0},
+        {"masked", "kv.d64", 100},   {"slide1", "kv.d64", 1},        {"slide128_edge", "kv.d64", 128},
+        {"slide200", "kv.d64", 200}, {"verify4", "kv.d64", 0},
     };
     ts_safetensors *f = golden_open("golden/external/attention-split.safetensors");
     double worst = 0;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int64_t bf16 = 0; bf16 < 2; bf16++)
             worst = fmax(worst, golden_case(f, cases[i].name, cases[i].kv, cases[i].window, bf16));
-    print_message("%zu goldens, KV as bf16 and as double: within %.2g\n", sizeof cases / sizeof *cases, worst);
+    print_message("%zu goldens, KV as bf16 and as double: within %.2g\n", sizeof cases / sizeof *cases,
+                  worst);
     assert_true(worst <= 1e-12);
     ts_safetensors_close(f);
 }
@@ -136,8 +138,11 @@ typedef struct {
 
 static scene scene_new(void)
 {
-    scene s = {generated("normal", 1, TOKENS * HKV * D), generated("normal", 2, TOKENS * HKV * D),
-               generated("normal", 3, ROWS * HQ * D), {299, 127, 128, 0, 9}, {300, 300, 290, 1, 0}};
+    scene s = {generated("normal", 1, TOKENS * HKV * D),
+               generated("normal", 2, TOKENS * HKV * D),
+               generated("normal", 3, ROWS * HQ * D),
+               {299, 127, 128, 0, 9},
+               {300, 300, 290, 1, 0}};
     return s;
 }
 
@@ -149,12 +154,14 @@ static void scene_free(scene *s)
 }
 
 /* Row `first` .. first+T-1 of the scene into o, KV bf16 in pages of `page`. */
-static void attend(const scene *s, int64_t page, int64_t first, int64_t T, int64_t parts, int64_t window, float *o)
+static void attend(const scene *s, int64_t page, int64_t first, int64_t T, int64_t parts, int64_t window,
+                   float *o)
 {
     pool p = pool_new(&ts_ref32, 1, page, TOKENS, HKV, D);
     put(&ts_ref32, &p, s->k, s->v, 0, 100, HKV, D);
     put(&ts_ref32, &p, s->k, s->v, 100, TOKENS - 100, HKV, D);
-    ts_attention_args a = {.T = T, .Hq = HQ, .Hkv = HKV, .D = D, .parts = parts, .window = window, .scale = 0.158};
+    ts_attention_args a = {
+        .T = T, .Hq = HQ, .Hkv = HKV, .D = D, .parts = parts, .window = window, .scale = 0.158};
     a.q = s->q + first * HQ * D;
     a.pos = s->pos + first;
     a.len = s->len + first;
@@ -289,7 +296,8 @@ static void layout(void **state)
     ts_kv_store_args a = {N, H, CH, POS, k, v, p.kv};
     ts_ref32.op(TS_OP_KV_STORE, &a);
     for (int i = 0; i < N * H * CH; i++) {
-        int j = POS + i / (H * CH), h = i / CH % H, at = ((p.table[j / SMALL] * H + h) * SMALL + j % SMALL) * CH + i % CH;
+        int j = POS + i / (H * CH), h = i / CH % H,
+            at = ((p.table[j / SMALL] * H + h) * SMALL + j % SMALL) * CH + i % CH;
         assert_true(((float *)p.kv.k)[at] == k[i] && ((float *)p.kv.v)[at] == v[i]);
     }
     int64_t written = 0;
@@ -304,10 +312,8 @@ static void layout(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(outside_goldens),
-        cmocka_unit_test(bits_of_a_row),
-        cmocka_unit_test(ref32_to_the_bit),
-        cmocka_unit_test(store_rounds_once),
+        cmocka_unit_test(outside_goldens),  cmocka_unit_test(bits_of_a_row),
+        cmocka_unit_test(ref32_to_the_bit), cmocka_unit_test(store_rounds_once),
         cmocka_unit_test(layout),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

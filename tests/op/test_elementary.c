@@ -51,7 +51,8 @@ static void look(tally *t, float x, float y, double exact)
     }
 }
 
-/* Every 1021st float (1021 is odd, so the walk meets every exponent and every low bit) that lies in lo..hi. */
+/* Every 1021st float (1021 is odd, so the walk meets every exponent and every low bit) that lies in lo..hi.
+ */
 static tally sweep(ts_op_id id, double (*exact)(double), float lo, float hi)
 {
     tally t = {0};
@@ -175,9 +176,9 @@ static void rises(ts_op_id id, float centre)
 static void edges_in_order(void **state)
 {
     (void)state;
-    rises(TS_OP_EXP, 0x1.62e43p+6f);     /* overflow */
-    rises(TS_OP_EXP, -0x1.5d589p+6f);    /* the smallest normal */
-    rises(TS_OP_EXP, -0x1.9fe368p+6f);   /* the smallest subnormal and +0 */
+    rises(TS_OP_EXP, 0x1.62e43p+6f);   /* overflow */
+    rises(TS_OP_EXP, -0x1.5d589p+6f);  /* the smallest normal */
+    rises(TS_OP_EXP, -0x1.9fe368p+6f); /* the smallest subnormal and +0 */
     rises(TS_OP_SOFTPLUS, 20.0f);
     rises(TS_OP_SOFTPLUS, -15.0f);
     rises(TS_OP_SOFTPLUS, -0x1.9fe368p+6f);
@@ -227,13 +228,15 @@ static float plain_softplus(float x)
     return u + (ul + w2);
 }
 
-/* Half of all floats are tiny or huge: take 2 million evenly spaced values in -110..100 and a stride over all. */
+/* Half of all floats are tiny or huge: take 2 million evenly spaced values in -110..100 and a stride over
+ * all. */
 static void sequences_to_the_bit(void **state)
 {
     (void)state;
     for (int64_t i = 0; i < 3000000; i++) {
         float x = i < 2000000 ? (float)i * (210.0f / 2000000) - 110 : ts_float((uint32_t)i * 4297u);
-        float y[2] = {at32(TS_OP_EXP, x), at32(TS_OP_SOFTPLUS, x)}, plain[2] = {plain_exp(x), plain_softplus(x)};
+        float y[2] = {at32(TS_OP_EXP, x), at32(TS_OP_SOFTPLUS, x)},
+              plain[2] = {plain_exp(x), plain_softplus(x)};
         if (memcmp(y, plain, sizeof y) != 0)
             same_bits(y, plain, 2);
     }
@@ -253,14 +256,10 @@ static void ref64_is_libm(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exp_everywhere),
-        cmocka_unit_test(softplus_everywhere),
-        cmocka_unit_test(rsqrt_everywhere),
-        cmocka_unit_test(compositions_everywhere),
-        cmocka_unit_test(special_values),
-        cmocka_unit_test(compositions_underflow),
-        cmocka_unit_test(edges_in_order),
-        cmocka_unit_test(sequences_to_the_bit),
+        cmocka_unit_test(exp_everywhere),   cmocka_unit_test(softplus_everywhere),
+        cmocka_unit_test(rsqrt_everywhere), cmocka_unit_test(compositions_everywhere),
+        cmocka_unit_test(special_values),   cmocka_unit_test(compositions_underflow),
+        cmocka_unit_test(edges_in_order),   cmocka_unit_test(sequences_to_the_bit),
         cmocka_unit_test(ref64_is_libm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,7 +25,8 @@ static int64_t count_state(const problem *p)
 
 static void release(problem *p)
 {
-    double *all[] = {p->q, p->k, p->v, p->g, p->beta, p->state0, p->state, p->o, p->golden_o, p->golden_state};
+    double *all[] = {p->q,      p->k,     p->v, p->g,        p->beta,
+                     p->state0, p->state, p->o, p->golden_o, p->golden_state};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);
 }
@@ -96,7 +97,8 @@ static void outside_goldens(void **state)
         }
         release(&p);
     }
-    print_message("%d goldens: step within %.2g, chunk within %.2g of the largest value\n", cases, worst[0], worst[1]);
+    print_message("%d goldens: step within %.2g, chunk within %.2g of the largest value\n", cases, worst[0],
+                  worst[1]);
     assert_true(worst[0] <= 2e-13 && worst[1] <= 2e-13);
     ts_safetensors_close(f);
 }
@@ -181,7 +183,8 @@ static void pieces(void **state)
     }
 }
 
-/* g = 0 is the ungated rule S = S + k (v - S^T k)^T beta, here in the order of the step but without a decay. */
+/* g = 0 is the ungated rule S = S + k (v - S^T k)^T beta, here in the order of the step but without a decay.
+ */
 static void delta_rule(double *S, const problem *p, double *o)
 {
     const int64_t Dk = p->a.Dk, Dv = p->a.Dv;
