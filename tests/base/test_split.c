@@ -218,6 +218,7 @@ static void what_both_read_alike_is_accepted(void **state)
     assert_pieces("[\\s-]+", "a- b", "a|- |b|");
     assert_pieces("\\p{N}{1,3}", "12345", "123|45|");
     assert_pieces("(?>a|ab)c", "abc", "abc|");
+    assert_pieces("\\d+", "x1\xD9\xA3y", "x|1\xD9\xA3|y|"); /* U+0663 */
     assert_pieces("\\x41\\x{42}", "xABx", "x|AB|x|");
     assert_pieces("\\P{L}\\p{^L}", "a12b", "a|12|b|");
     assert_pieces("(?i:s(?:x)s)ss", "SXSSSS ssSXsss", "SXSSSS ss|SXsss|");

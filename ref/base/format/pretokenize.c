@@ -147,24 +147,23 @@ static ts_status emit(const matcher *m, size_t from, size_t to, ts_piece_fn *pie
     return to > from ? piece(context, m->text + from, to - from, err) : TS_OK;
 }
 
-/* An empty match right after the last match is passed over; any other one ends a gap. */
+/* An empty match right after the last piece is passed over; any other one ends a gap. */
 static ts_status split_all(matcher *m, ts_piece_fn *piece, void *context, ts_error *err)
 {
     ts_status status = TS_OK;
     size_t from = 0, done = 0, start = 0, end = 0;
-    bool found = true, matched = false;
+    bool found = true;
     while (status == TS_OK && from <= m->size) {
         status = next_match(m, from, &found, &start, &end, err);
         if (status != TS_OK || !found)
             break;
-        if (start == end && matched && end == done) {
+        if (start == end && end == done) {
             from = next_character(m, from);
             continue;
         }
         status = emit(m, done, start, piece, context, err);
         if (status == TS_OK)
             status = emit(m, start, end, piece, context, err);
-        matched = true;
         from = done = end;
     }
     return status == TS_OK ? emit(m, done, m->size, piece, context, err) : status;

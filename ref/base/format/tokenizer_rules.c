@@ -156,15 +156,15 @@ ts_status ts_tokenizer_rules(struct ts_tokenizer *t, const cJSON *json, ts_error
     const cJSON *decoder = get(json, "decoder");
     if (!cJSON_IsObject(json))
         return ts_fail(err, TS_BAD, t->path, NULL, "the top level must be an object");
-    ts_status status = must_be_absent(t, json, "truncation", err);
+    ts_status status = check_model(t, get(json, "model"), err);
+    if (status == TS_OK)
+        status = must_be_absent(t, json, "truncation", err);
     if (status == TS_OK)
         status = must_be_absent(t, json, "padding", err);
     if (status == TS_OK && !is_type(decoder, "ByteLevel"))
         status = refuse(t, "decoder", decoder == NULL ? "null" : type_of(decoder), err);
     if (status == TS_OK)
         status = check_post_processor(t, get(json, "post_processor"), err);
-    if (status == TS_OK)
-        status = check_model(t, get(json, "model"), err);
     if (status == TS_OK)
         status = read_normalizer(t, get(json, "normalizer"), err);
     return status == TS_OK ? read_pre_tokenizer(t, get(json, "pre_tokenizer"), err) : status;
