@@ -35,7 +35,8 @@ static void pool_free(pool *p)
 }
 
 /* Stores tokens pos .. pos+T-1 of k, v [..][Hkv][D] (ts_real of `ref`). */
-static void put(const ts_ref *ref, pool *p, const void *k, const void *v, int64_t pos, int64_t T, int64_t Hkv, int64_t D)
+static void put(const ts_ref *ref, pool *p, const void *k, const void *v, int64_t pos, int64_t T, int64_t Hkv,
+                int64_t D)
 {
     size_t row = (size_t)(Hkv * D * pos) * (ref->dtype == TS_F64 ? 8 : 4);
     const void *from_k = (const char *)k + row, *from_v = (const char *)v + row;
@@ -223,10 +224,10 @@ static void plain_row(const scene *s, int64_t h, float *out)
             m[p] = fmaxf(m[p], w[i]);
         }
         for (int i = 0; i < n; i++) {
-            float e = exp32(w[i] - m[p]);
+            const float *v = s->v + ((128 * p + i) * HKV + h / 2) * D, e = exp32(w[i] - m[p]);
             l[p] += e;
             for (int c = 0; c < D; c++)
-                acc[p][c] = fmaf(e, ts_bf16_to_f32(ts_f32_to_bf16(s->v[((128 * p + i) * HKV + h / 2) * D + c])), acc[p][c]);
+                acc[p][c] = fmaf(e, ts_bf16_to_f32(ts_f32_to_bf16(v[c])), acc[p][c]);
         }
         M = fmaxf(M, m[p]);
     }
@@ -278,6 +279,28 @@ static void store_rounds_once(void **state)
     pool_free(&b);
 }
 
+/* Token j, head h, channel c lie where case/args.h says, in k and in v, and nothing else is written. */
+static void layout(void **state)
+{
+    (void)state;
+    enum { POS = 13, N = 9, H = 3, CH = 5, SMALL = 4 };
+    float *k = generated("index", 1, N * H * CH), *v = generated("normal", 2, N * H * CH);
+    pool p = pool_new(&ts_ref32, 0, SMALL, POS + N, H, CH);
+    ts_kv_store_args a = {N, H, CH, POS, k, v, p.kv};
+    ts_ref32.op(TS_OP_KV_STORE, &a);
+    for (int i = 0; i < N * H * CH; i++) {
+        int j = POS + i / (H * CH), h = i / CH % H, at = ((p.table[j / SMALL] * H + h) * SMALL + j % SMALL) * CH + i % CH;
+        assert_true(((float *)p.kv.k)[at] == k[i] && ((float *)p.kv.v)[at] == v[i]);
+    }
+    int64_t written = 0;
+    for (int64_t i = 0; i < p.kv.pages * H * SMALL * CH; i++)
+        written += !isnan(((float *)p.kv.k)[i]);
+    assert_int_equal(written, N * H * CH);
+    pool_free(&p);
+    free(k);
+    free(v);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -285,6 +308,7 @@ int main(void)
         cmocka_unit_test(bits_of_a_row),
         cmocka_unit_test(ref32_to_the_bit),
         cmocka_unit_test(store_rounds_once),
+        cmocka_unit_test(layout),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

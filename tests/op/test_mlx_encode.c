@@ -34,7 +34,8 @@ static void encode_row(const ts_safetensors *f, const char *prefix, const float 
     assert_memory_equal(stream, (const char *)tensor_data(f, prefix, "weight", ROWS * row) + (size_t)r * row, row);
     assert_memory_equal(s, (const float *)tensor_data(f, prefix, "scale_f32", aux * 4) + r * G, (size_t)G * 4);
     assert_memory_equal(b, (const float *)tensor_data(f, prefix, "bias_f32", aux * 4) + r * G, (size_t)G * 4);
-    const uint16_t *scales = tensor_data(f, prefix, "scales", aux * 2), *biases = tensor_data(f, prefix, "biases", aux * 2);
+    const uint16_t *scales = tensor_data(f, prefix, "scales", aux * 2);
+    const uint16_t *biases = tensor_data(f, prefix, "biases", aux * 2);
     for (int64_t g = 0; g < G; g++) {
         assert_int_equal(ts_f32_to_bf16(s[g]), scales[r * G + g]);
         assert_int_equal(ts_f32_to_bf16(b[g]), biases[r * G + g]);
