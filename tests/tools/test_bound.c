@@ -13,7 +13,7 @@
 
 #include "check/bound.h"
 #include "check/err.h"
-#include "model/ref.h"
+#include "ref.h"
 #include "num/convert.h"
 #include "num/generate.h"
 
