@@ -176,16 +176,16 @@ static void add_speed(cJSON *o, const char *key, size_t tokens, double seconds)
     cJSON_AddNumberToObject(e, "seconds", seconds);
 }
 
-static double speed(size_t tokens, double seconds)
+static double speed(size_t steps, double seconds)
 {
-    return seconds > 0 ? (double)tokens / seconds : 0;
+    return seconds > 0 ? (double)steps / seconds : 0;
 }
 
 static int report(const job *j, const ts_generated *g)
 {
-    size_t prompt = j->session.n_ids;
+    size_t prompt = j->session.n_ids, steps = g->n ? g->n - 1 : 0; /* the first id is prefill's */
     fprintf(stderr, "prefill %zu tokens, %.1f tok/s; decode %zu tokens, %.1f tok/s\n", prompt,
-            speed(prompt, g->prefill_seconds), g->n, speed(g->n, g->decode_seconds));
+            speed(prompt, g->prefill_seconds), g->n, speed(steps, g->decode_seconds));
     if (!j->session.json)
         return TS_OK;
     cJSON *o = record_json(j, g);

@@ -36,21 +36,24 @@ static ts_status open_fast(ts_runner *r, const ts_weights *w, const ts_runner_op
     return ts_engine_new(w, o->profile, &e, &r->engine, err);
 }
 
-static bool is_engine(const char *name)
+ts_status ts_runner_check_engine(const char *engine, ts_error *err)
 {
-    return strcmp(name, "fast") == 0 || strcmp(name, "ref32") == 0 || strcmp(name, "ref64") == 0;
+    if (strcmp(engine, "fast") == 0 || strcmp(engine, "ref32") == 0 || strcmp(engine, "ref64") == 0)
+        return TS_OK;
+    return ts_fail(err, TS_USAGE, NULL, "--engine", "'%s' is none of fast, ref32, ref64", engine);
 }
 
 ts_status ts_runner_open(const ts_weights *w, const ts_runner_options *o, ts_runner **out, ts_error *err)
 {
-    if (!is_engine(o->engine))
-        return ts_fail(err, TS_USAGE, NULL, "--engine", "'%s' is none of fast, ref32, ref64", o->engine);
+    ts_status status = ts_runner_check_engine(o->engine, err);
+    if (status)
+        return status;
     ts_runner *r = calloc(1, sizeof *r);
     if (!r)
         return ts_no_memory(err, sizeof *r);
     r->V = w->cfg.V;
     r->capacity = o->capacity;
-    ts_status status = strcmp(o->engine, "fast") == 0 ? open_fast(r, w, o, err) : open_ref(r, w, o, err);
+    status = strcmp(o->engine, "fast") == 0 ? open_fast(r, w, o, err) : open_ref(r, w, o, err);
     if (status) {
         ts_runner_close(r);
         return status;

@@ -18,6 +18,9 @@ typedef struct {
     bool poison;        /* fast only */
 } ts_runner_options;
 
+/* TS_USAGE for an engine of another name. */
+ts_status ts_runner_check_engine(const char *engine, ts_error *err);
+
 /* Borrows w. TS_USAGE for an unknown engine. */
 ts_status ts_runner_open(const ts_weights *w, const ts_runner_options *o, ts_runner **out, ts_error *err);
 void ts_runner_close(ts_runner *r);

@@ -86,6 +86,9 @@ static ts_status check(ts_session *s, ts_error *err)
         return ts_fail(err, TS_USAGE, NULL, "--model", "is required");
     if (prompts != 1)
         return ts_fail(err, TS_USAGE, NULL, NULL, "exactly one prompt is needed, %d given", prompts);
+    ts_status status = ts_runner_check_engine(s->engine, err);
+    if (status)
+        return status;
     const char *name = s->profile_name ? s->profile_name : strcmp(s->engine, "ref64") == 0 ? "exact" : "ts";
     s->profile = ts_profile_find(name);
     return s->profile ? TS_OK : ts_fail(err, TS_USAGE, NULL, "--profile", "'%s' is none of exact, ts", name);

@@ -124,27 +124,49 @@ static void overflow_is_found(void **state)
     assert_int_equal(ts_mlx_quantize(&m, 4, 32, words, scales, biases), 1);
 }
 
-/* The checkpoint DENSE under the names of a folder, without lm_head where tied. */
-static void make_model(const place *p, bool tied)
+/* name[] gets the MLX spelling of a Hugging Face one. */
+static void mlx_name(const char *from, char name[96])
+{
+    snprintf(name, 96, "language_model.%s", from);
+}
+
+/* A checkpoint as a folder with one file: without lm_head where tied, under MLX's names where mlx. */
+static void make_model(const place *p, const char *config_file, const char *weights, bool tied, bool mlx)
 {
     char path[FOLDER_PATH + 32];
     cJSON *config = NULL;
-    ts_safetensors *f = NULL;
-    static ts_tensor t[64];
+    ts_checkpoint *c = NULL;
+    static ts_tensor t[128];
+    static char name[128][96];
     size_t n = 0;
     mkdir(p->model, 0777);
-    assert_int_equal(ts_json_load(DENSE "-config.json", &config, NULL), TS_OK);
+    assert_int_equal(ts_json_load(config_file, &config, NULL), TS_OK);
     cJSON_ReplaceItemInObject(config, "tie_word_embeddings", cJSON_CreateBool(tied));
     snprintf(path, sizeof path, "%s/config.json", p->model);
     assert_int_equal(ts_json_save(path, config, NULL), TS_OK);
     cJSON_Delete(config);
-    assert_int_equal(ts_safetensors_open(DENSE "-weights.safetensors", &f, NULL), TS_OK);
-    for (size_t i = 0; i < ts_safetensors_count(f); i++)
-        if (!tied || strcmp(ts_safetensors_at(f, i)->name, "lm_head.weight") != 0)
-            t[n++] = *ts_safetensors_at(f, i);
+    assert_int_equal(ts_checkpoint_open(weights, &c, NULL), TS_OK);
+    for (size_t i = 0; i < ts_checkpoint_count(c); i++) {
+        if (tied && strcmp(ts_checkpoint_at(c, i)->name, "lm_head.weight") == 0)
+            continue;
+        t[n] = *ts_checkpoint_at(c, i);
+        mlx_name(t[n].name, name[n]);
+        t[n].name = mlx ? name[n] : t[n].name;
+        if (mlx && strstr(t[n].name, "conv1d")) { /* [CD,1,W] there, [CD,W,1] here */
+            t[n].dim[1] = t[n].dim[2];
+            t[n].dim[2] = 1;
+        }
+        n++;
+    }
     snprintf(path, sizeof path, "%s/model.safetensors", p->model);
     assert_int_equal(ts_safetensors_write(path, t, n, NULL, 0, NULL), TS_OK);
-    ts_safetensors_close(f);
+    ts_checkpoint_close(c);
+}
+
+/* 64 and 96 columns, so groups of 32 only. */
+static void make_dense(const place *p)
+{
+    make_model(p, DENSE "-config.json", DENSE "-weights.safetensors", false, false);
 }
 
 static ts_safetensors *open_result(const char *where)
@@ -245,7 +267,7 @@ static void deterministic(void **state)
 {
     place *p = *state;
     char two[FOLDER_PATH], a[TS_SHA256_HEX], b[TS_SHA256_HEX];
-    make_model(p, false);
+    make_dense(p);
     folder_file(&p->dir, "two/", two);
     assert_int_equal(ts_quantize(p->model, p->out, 8, 32, NULL), TS_OK);
     assert_int_equal(ts_quantize(p->model, two, 8, 32, NULL), TS_OK);
@@ -260,11 +282,11 @@ static void deterministic(void **state)
 static void tied_has_no_head(void **state)
 {
     place *p = *state;
-    make_model(p, true);
-    assert_int_equal(ts_quantize(p->model, p->out, 4, 32, NULL), TS_OK);
+    make_model(p, TINY "/config.json", TINY, true, false);
+    assert_int_equal(ts_quantize(p->model, p->out, 4, 64, NULL), TS_OK);
     ts_safetensors *f = open_result(p->out);
     assert_null(ts_safetensors_find(f, "language_model.lm_head.weight"));
-    check_tensor(f, "language_model.model.embed_tokens.weight", TS_U32, 2, 97, 8, 0);
+    check_tensor(f, "language_model.model.embed_tokens.weight", TS_U32, 2, 2048, 32, 0);
     ts_safetensors_close(f);
     ts_weights *w = NULL;
     assert_int_equal(ts_weights_load(p->out, &w, NULL), TS_OK);
@@ -272,12 +294,28 @@ static void tied_has_no_head(void **state)
     ts_weights_free(w);
 }
 
+/* Norms of an MLX checkpoint hold 1 + w: nothing is added again. */
+static void folded_stays(void **state)
+{
+    place *p = *state;
+    ts_weights *from = NULL, *to = NULL;
+    ts_error err = {0};
+    make_model(p, TINY "/config.json", TINY, false, true);
+    if (ts_quantize(p->model, p->out, 4, 64, &err) || ts_weights_load(p->out, &to, &err) || ts_weights_load(TINY, &from, &err))
+        fail_msg("%s: %s: %s", err.file, err.tensor, err.reason);
+    const ts_vector *a = &from->layer[3].q_norm, *b = &to->layer[3].q_norm;
+    assert_memory_equal(a->v, b->v, (size_t)a->n * sizeof(float));
+    assert_memory_equal(from->layer[0].A_log.v, to->layer[0].A_log.v, (size_t)from->layer[0].A_log.n * sizeof(float));
+    ts_weights_free(from);
+    ts_weights_free(to);
+}
+
 static void config_is_kept(void **state)
 {
     place *p = *state;
     char path[FOLDER_PATH + 32];
     cJSON *before = NULL, *after = NULL;
-    make_model(p, false);
+    make_dense(p);
     assert_int_equal(ts_quantize(p->model, p->out, 4, 32, NULL), TS_OK);
     snprintf(path, sizeof path, "%s/config.json", p->model);
     assert_int_equal(ts_json_load(path, &before, NULL), TS_OK);
@@ -299,7 +337,7 @@ static void config_is_kept(void **state)
 static void refuses(void **state)
 {
     place *p = *state;
-    make_model(p, false);
+    make_dense(p);
     /* 96 columns are no multiple of 64 */
     assert_int_equal(capture_run(&got, ts_cmd_quantize, "quantize", "-m", p->model, "-o", p->out, NULL), TS_BAD);
     assert_non_null(strstr(got.err, "down_proj.weight: 96 columns are not a multiple of the group 64"));
@@ -318,7 +356,7 @@ static void force_and_already_quantised(void **state)
 {
     place *p = *state;
     char two[FOLDER_PATH], stale[FOLDER_PATH + 64];
-    make_model(p, false);
+    make_dense(p);
     folder_file(&p->dir, "two", two);
     assert_int_equal(capture_run(&got, ts_cmd_quantize, "quantize", "-m", p->model, "-o", p->out, "-g", "32", NULL), TS_OK);
     assert_int_equal(capture_run(&got, ts_cmd_quantize, "quantize", "-m", p->model, "-o", p->out, "-g", "32", NULL), TS_USAGE);
@@ -326,7 +364,8 @@ static void force_and_already_quantised(void **state)
     assert_int_equal(ts_write_file(stale, "{}", 2, NULL), TS_OK);
     assert_int_equal(capture_run(&got, ts_cmd_quantize, "quantize", "-m", p->model, "-o", p->out, "-g", "32", "--force", NULL), TS_OK);
     assert_int_not_equal(access(stale, F_OK), 0);
-    assert_int_equal(capture_run(&got, ts_cmd_quantize, "quantize", "-m", p->out, "-o", two, "-g", "32", "--json", NULL), TS_BAD);
+    assert_int_equal(ts_quantize(TINY, p->out, 4, 64, NULL), TS_OK);
+    assert_int_equal(capture_run(&got, ts_cmd_quantize, "quantize", "-m", p->out, "-o", two, "--json", NULL), TS_BAD);
     assert_non_null(strstr(got.out, "quantised already"));
     assert_int_not_equal(access(two, F_OK), 0);
 }
@@ -341,6 +380,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(reads_back, set_up, tear_down),
         cmocka_unit_test_setup_teardown(deterministic, set_up, tear_down),
         cmocka_unit_test_setup_teardown(tied_has_no_head, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(folded_stays, set_up, tear_down),
         cmocka_unit_test_setup_teardown(config_is_kept, set_up, tear_down),
         cmocka_unit_test_setup_teardown(refuses, set_up, tear_down),
         cmocka_unit_test_setup_teardown(force_and_already_quantised, set_up, tear_down),
