@@ -143,7 +143,7 @@ static ts_status put_rows(ts_trace *t, entry *e, ts_dtype dtype, int ndim, const
 
 void ts_trace_put(ts_trace *t, const char *name, ts_dtype dtype, int ndim, const int64_t *dim, const void *data)
 {
-    size_t size;
+    size_t size = 0;
     if (t == NULL || t->status != TS_OK)
         return;
     t->status = measure(t, name, dtype, ndim, dim, &size);
