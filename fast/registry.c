@@ -34,8 +34,8 @@ TS_SCHEDULES(DECLARE)
 
 static const ts_schedule *const registry[] = {TS_SCHEDULES(ADDRESS)};
 
-/* Elements of an elementwise operation that are worth a thread. */
-enum { GRAIN = 4096 };
+/* Elements that are worth a thread: waking one costs about as much as these. */
+enum { GRAIN = 1 << 18 };
 
 const ts_schedule *ts_schedule_at(int i)
 {
@@ -73,11 +73,28 @@ bool ts_schedule_exposes(const ts_schedule *s, const char *tensor)
     return false;
 }
 
+/* Elements touched: fields without rows (weights, state) are swept once per row. */
+static int64_t work(const ts_op *op, const void *args)
+{
+    int64_t rows = strcmp(op->dim[0].name, "T") == 0 ? ts_op_dim(op, args, "T") : 1, sum = 0;
+    for (int i = 0; i < TS_MAX_FIELDS && op->field[i].name; i++) {
+        const ts_field *f = &op->field[i];
+        bool has_rows = f->dim[0] && strcmp(f->dim[0], "T") == 0;
+        sum += ts_field_count(op, f, args) * (has_rows ? 1 : rows);
+    }
+    return sum;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 void ts_schedule_run(const ts_schedule *s, const void *args, int threads)
 {
     const ts_op *op = &ts_op_table[s->op];
-    int64_t units = ts_op_units(op, args), grain = strcmp(op->units, "n") == 0 ? GRAIN : 1;
-    int64_t n = threads < units / grain ? threads : units / grain;
+    int64_t units = ts_op_units(op, args);
+    int64_t n = threads > 1 ? least(least(threads, units), work(op, args) / GRAIN) : 1;
     if (n <= 1) {
         s->run(args, 0, units);
         return;

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -279,18 +280,44 @@ static void for_each(void (*test)(const ts_schedule *, const shape *))
     }
 }
 
+typedef struct {
+    const ts_schedule *s;
+    const void *args;
+    int64_t begin, end;
+} range;
+
+static void *run_range(void *context)
+{
+    const range *r = context;
+    r->s->run(r->args, r->begin, r->end);
+    return NULL;
+}
+
+/* Two halves at the same time, whatever ts_schedule_run would think them worth. */
+static void run_at_once(const ts_schedule *s, fixture *f, int64_t units)
+{
+    pthread_t other;
+    range first = {s, &f->args, 0, units / 2};
+    assert_int_equal(pthread_create(&other, NULL, run_range, &first), 0);
+    s->run(&f->args, units / 2, units);
+    assert_int_equal(pthread_join(other, NULL), 0);
+}
+
 static void cut_one(const ts_schedule *s, const shape *sh)
 {
-    fixture *whole = make(sh), *cut = make(sh), *threaded = make(sh);
+    fixture *whole = make(sh), *cut = make(sh), *at_once = make(sh), *threaded = make(sh);
     int64_t units = ts_op_units(whole->op, &whole->args);
     assert_true(!s->accepts || s->accepts(&whole->args));
     ts_schedule_run(s, &whole->args, 1);
     s->run(&cut->args, units / 2, units);
     s->run(&cut->args, 0, units / 3);
     s->run(&cut->args, units / 3, units / 2);
+    run_at_once(s, at_once, units);
     ts_schedule_run(s, &threaded->args, 2);
     assert_true(same(whole, cut));
+    assert_true(same(whole, at_once));
     assert_true(same(whole, threaded));
+    discard(at_once);
     discard(whole);
     discard(cut);
     discard(threaded);

@@ -27,23 +27,10 @@ static inline int64_t at(const row *r, int64_t j)
     return ((kv->table[j / kv->page] * r->a->Hkv + r->kvh) * kv->page + j % kv->page) * r->a->D;
 }
 
-/* dot32 with a bf16 key, widened on the way. */
-static float dot_bf16(const float *q, const uint16_t *k, int64_t D)
-{
-    float s[TS_LANES] = {0};
-    int64_t i = 0;
-    for (; i + TS_LANES <= D; i += TS_LANES)
-        for (int l = 0; l < TS_LANES; l++)
-            s[l] = ts_fma(q[i + l], ts_bf16_to_f32(k[i + l]), s[l]);
-    for (int l = 0; i + l < D; l++)
-        s[l] = ts_fma(q[i + l], ts_bf16_to_f32(k[i + l]), s[l]);
-    return ts_lanes_sum(s);
-}
-
 static float score(const row *r, const float *q, int64_t j)
 {
     const ts_attention_args *a = r->a;
-    float dot = a->kv.bf16 ? dot_bf16(q, (const uint16_t *)a->kv.k + at(r, j), a->D)
+    float dot = a->kv.bf16 ? ts_fast_dot32_bf16(q, (const uint16_t *)a->kv.k + at(r, j), a->D)
                            : ts_fast_dot32(q, (const float *)a->kv.k + at(r, j), a->D);
     return dot * (float)a->scale;
 }
