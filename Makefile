@@ -68,7 +68,7 @@ $(B)/tools/%.o:  ROOM = ref/base ref/op ref/model ref/decode kernels fast tools
 $(B)/tests/%.o:  ROOM = ref/base ref/op ref/model ref/decode kernels fast tools tests
 $(B)/ref32/%.o:  EXTRA = -DTS_PRECISION=32 -fvisibility=hidden
 $(B)/ref64/%.o:  EXTRA = -DTS_PRECISION=64 -fvisibility=hidden
-$(B)/fast/%.o:   EXTRA = -fopenmp
+$(B)/fast/%.o $(B)/tools/%.o: EXTRA = -fopenmp
 
 empty :=
 space := $(empty) $(empty)

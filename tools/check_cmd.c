@@ -92,8 +92,9 @@ int ts_cmd_check(int argc, char **argv)
         go = check_filters(&s);
     if (go != TS_GO_ON)
         return go;
+    struct ts_model_cache *models = NULL;
     ts_report report = {.quiet = s.json};
-    ts_check k = {.o = s.o, .report = &report};
+    ts_check k = {.o = s.o, .report = &report, .models = &models};
     char folder[512];
     ts_case *cases = NULL;
     size_t n = 0;

@@ -122,8 +122,9 @@ int ts_cmd_golden(int argc, char **argv)
     int go = parse(argc, argv, &s);
     if (go != TS_GO_ON)
         return go;
+    struct ts_model_cache *models = NULL;
     ts_report report = {.quiet = s.json};
-    ts_check k = {.o = {.golden = s.golden, .case_glob = s.case_glob, .rewrite = true}, .report = &report};
+    ts_check k = {.o = {.golden = s.golden, .case_glob = s.case_glob, .rewrite = true}, .report = &report, .models = &models};
     ts_error err = {0};
     ts_status status = rewrite_cases(&s, &k, &err);
     ts_check_models_free(&k);

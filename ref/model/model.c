@@ -11,7 +11,7 @@ static ts_real *widen(const ts_vector *v, bool *ok)
     ts_real *y = malloc((size_t)v->n * sizeof *y);
     *ok &= y != NULL;
     for (int64_t i = 0; y && i < v->n; i++)
-        y[i] = v->v[i];
+        y[i] = (ts_real)v->v[i];
     return y;
 }
 

@@ -74,7 +74,7 @@ static void join(const ts_attention_args *a, const partition *x, int64_t kh, ts_
         ts_real acc[TS_LANES];
         gather(a, x, kh, c0, n, acc);
         for (int64_t c = 0; c < n; c++) {
-            if (x->l > 0)
+            if (x->l != 0)
                 O[c0 + c] = ts_fma(g, acc[c], O[c0 + c]);
             if (a->acc)
                 a->acc[record * a->D + c0 + c] = acc[c];
@@ -82,7 +82,7 @@ static void join(const ts_attention_args *a, const partition *x, int64_t kh, ts_
     }
 }
 
-/* M = max m over the partitions with l > 0; over those, ascending: g = exp(m - M), L = L + g l,
+/* M = max m over the partitions with l != 0, that is, with a key (a NaN must show); over those, ascending: g = exp(m - M), L = L + g l,
  * O = O + g acc; then O / L, or +0 without a key. Partitions are evaluated twice (for M, and again for
  * the rest) so that nothing of the length of the context is kept. */
 static void row(const ts_attention_args *a, int64_t t, int64_t h)
@@ -91,15 +91,15 @@ static void row(const ts_attention_args *a, int64_t t, int64_t h)
     ts_real M = -(ts_real)INFINITY, L = 0;
     for (int64_t p = 0; p < a->parts; p++) {
         partition x = weigh(a, t, h, p);
-        if (x.l > 0 && x.m > M)
+        if (x.l != 0 && x.m > M)
             M = x.m;
     }
     for (int64_t c = 0; c < a->D; c++)
         O[c] = 0;
     for (int64_t p = 0; p < a->parts; p++) {
         partition x = weigh(a, t, h, p);
-        ts_real g = x.l > 0 ? ts_exp(x.m - M) : 0;
-        if (x.l > 0)
+        ts_real g = x.l != 0 ? ts_exp(x.m - M) : 0;
+        if (x.l != 0)
             L = ts_fma(g, x.l, L);
         join(a, &x, h / (a->Hq / a->Hkv), g, (t * a->Hq + h) * a->parts + p, O);
     }

@@ -69,17 +69,17 @@ static double merged(const part *p, int64_t parts, int64_t c)
     ts_err M = {(double)-INFINITY, 0}, L = {0, 0}, O = {0, 0};
     double slack = 0;
     for (int64_t i = 0; i < parts; i++)
-        if (p[i].l.v > 0) {
+        if (p[i].l.v != 0) {
             M = ts_err_max(M, p[i].shift);
             slack = fmax(slack, p[i].m.e);
         }
     for (int64_t i = 0; i < parts; i++)
-        if (p[i].l.v > 0) {
+        if (p[i].l.v != 0) {
             ts_err g = ts_err_exp(ts_err_sub(p[i].shift, M));
             L = ts_err_fma(g, p[i].l, L);
             O = ts_err_fma(g, p[i].acc[c], O);
         }
-    ts_err o = L.v > 0 ? ts_err_div(O, L) : O;
+    ts_err o = L.v != 0 ? ts_err_div(O, L) : O;
     return o.e > 0 ? ts_err_bound(o) * exp(4 * slack) : 0;
 }
 

@@ -1,6 +1,7 @@
 #include "check/check.h"
 
 #include <fnmatch.h>
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +66,30 @@ static void check_canaries(ts_check *k)
         ts_report_add(k->report, "canaries", "", TS_EXACT, 0, NULL);
 }
 
+/* Cases are independent: they run on all cores, each into a report of its own, joined in the order of the list. */
+static void run_cases(ts_check *k, ts_case *cases, size_t n)
+{
+    ts_report *part = calloc(n + 1, sizeof *part);
+    if (!part) {
+        k->report->lost = true;
+        return;
+    }
+    omp_set_max_active_levels(2); /* streams start threads of their own */
+#pragma omp parallel for schedule(dynamic, 1)
+    for (size_t i = 0; i < n; i++) {
+        if (!ts_check_selects(k, &cases[i]))
+            continue;
+        ts_check one = *k;
+        one.report = &part[i];
+        check_case(&one, &cases[i]);
+#pragma omp critical(progress)
+        ts_report_progress(k->report, &part[i]);
+    }
+    for (size_t i = 0; i < n; i++)
+        ts_report_join(k->report, &part[i]);
+    free(part);
+}
+
 void ts_check_run(ts_check *k, ts_case *cases, size_t n)
 {
     bool filtered = k->o.op || k->o.case_glob || k->o.schedule;
@@ -76,10 +101,6 @@ void ts_check_run(ts_check *k, ts_case *cases, size_t n)
         ts_check_files(k);
     for (size_t i = 0; i < n; i++)
         k->report->total += ts_check_selects(k, &cases[i]);
-    for (size_t i = 0; i < n; i++)
-        if (ts_check_selects(k, &cases[i])) {
-            k->report->done++;
-            check_case(k, &cases[i]);
-        }
+    run_cases(k, cases, n);
     ts_check_models_free(k);
 }

@@ -19,7 +19,7 @@ typedef struct {
 typedef struct {
     ts_check_options o;
     ts_report *report;
-    struct ts_model_cache *models;
+    struct ts_model_cache **models; /* shared by all cases of a run */
 } ts_check;
 
 /* Every file under golden/ is what SHA256SUMS says, and nothing else is there. */

@@ -103,11 +103,12 @@ static bool same_ids(const int32_t *ids, size_t n, const cJSON *want)
 }
 
 /* decode(encode(text)) == NFC(text) */
-static bool round_trip(const ts_tokenizer *tok, const int32_t *ids, size_t n, const char *text, ts_error *err)
+static bool round_trip(const ts_tokenizer *tok, const int32_t *ids, size_t n, const char *text, size_t text_size,
+                       ts_error *err)
 {
     char *nfc = NULL;
     size_t size = 0, at = 0;
-    if (ts_nfc(text, strlen(text), &nfc, &size, err))
+    if (ts_nfc(text, text_size, &nfc, &size, err))
         return false;
     bool same = true;
     for (size_t i = 0; same && i < n; i++) {
@@ -120,16 +121,47 @@ static bool round_trip(const ts_tokenizer *tok, const int32_t *ids, size_t n, co
     return same && at == size;
 }
 
+/* Our JSON reader refuses an escaped NUL, and one golden text has one: it travels as U+E000, which no text uses. */
+static const char NUL_ESCAPE[] = "\\u0000", STAND_IN[] = "\\ue000", STAND_IN_UTF8[] = "\xee\x80\x80";
+
+static size_t restore_nul(char *text)
+{
+    size_t size = strlen(text);
+    char *p = text;
+    while (p < text + size && (p = strstr(p, STAND_IN_UTF8)) != NULL) {
+        *p++ = 0;
+        memmove(p, p + 2, size - (size_t)(p + 2 - text) + 1);
+        size -= 2;
+    }
+    return size;
+}
+
+static ts_status load_texts(ts_check *k, const ts_case *c, cJSON **out, ts_error *err)
+{
+    char path[512], *text = NULL;
+    const char *golden = ts_case_string(c, "golden");
+    size_t size;
+    ts_check_path(k, golden ? golden : "", path, sizeof path);
+    ts_status s = ts_read_file(path, &text, &size, err);
+    for (char *p = text; !s && (p = strstr(p, NUL_ESCAPE)) != NULL;)
+        memcpy(p, STAND_IN, strlen(STAND_IN));
+    if (!s)
+        s = ts_json_parse(path, text, size, out, err);
+    free(text);
+    return s;
+}
+
 static void tokenizer_one(ts_check *k, const ts_tokenizer *tok, const cJSON *one, int number)
 {
-    const char *text = cJSON_GetStringValue(get(one, "text"));
+    char *text = cJSON_GetStringValue(get(one, "text"));
+    size_t size = text ? restore_nul(text) : 0;
     int32_t *ids = NULL;
     size_t n = 0;
     ts_error err = {0};
     char name[32], detail[640];
     snprintf(name, sizeof name, "text %d", number);
-    ts_status s = text ? ts_tokenizer_encode(tok, text, strlen(text), &ids, &n, &err) : TS_BAD;
-    bool ids_ok = !s && same_ids(ids, n, get(one, "ids")), trip = ids_ok && round_trip(tok, ids, n, text, &err);
+    ts_status s = text ? ts_tokenizer_encode(tok, text, size, &ids, &n, &err) : TS_BAD;
+    bool ids_ok = !s && same_ids(ids, n, get(one, "ids")), trip = ids_ok && round_trip(tok, ids, n, text, size, &err);
     snprintf(detail, sizeof detail, "%s; %s\n", ids_ok ? "decode(encode(s)) is not NFC(s)" : "ids differ", err.reason);
     ts_report_add(k->report, "tokenizer = golden", name, trip ? TS_SAME : TS_FAIL, 0, trip ? NULL : detail);
     free(ids);
@@ -144,7 +176,7 @@ void ts_external_tokenizer(ts_check *k, const ts_case *c)
     const char *tokenizer = ts_case_string(c, "tokenizer");
     ts_error err = {0};
     ts_check_path(k, tokenizer ? tokenizer : "", path, sizeof path);
-    ts_status s = load_json(k, c, &all, &err);
+    ts_status s = load_texts(k, c, &all, &err);
     if (!s)
         s = ts_tokenizer_open(path, &tok, &err);
     if (s)

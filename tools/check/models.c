@@ -40,9 +40,9 @@ static ts_status load_quantised(ts_model_cache *m, const char *path, ts_error *e
     return s ? s : ts_weights_load(m->folder, &m->w, err);
 }
 
-ts_status ts_check_model(ts_check *k, const char *model, int bits, const ts_weights **out, ts_error *err)
+static ts_status find_or_load(ts_check *k, const char *model, int bits, const ts_weights **out, ts_error *err)
 {
-    for (ts_model_cache *m = k->models; m; m = m->next)
+    for (ts_model_cache *m = *k->models; m; m = m->next)
         if (m->bits == bits && strcmp(m->model, model) == 0 && m->w) {
             *out = m->w;
             return TS_OK;
@@ -52,8 +52,8 @@ ts_status ts_check_model(ts_check *k, const char *model, int bits, const ts_weig
         free(m);
         return ts_fail(err, TS_BAD, model, NULL, "cannot load this model: out of memory, or its path is too long");
     }
-    m->next = k->models;
-    k->models = m;
+    m->next = *k->models;
+    *k->models = m;
     strcpy(m->model, model);
     m->bits = bits;
     char path[512];
@@ -66,11 +66,19 @@ ts_status ts_check_model(ts_check *k, const char *model, int bits, const ts_weig
     return s;
 }
 
+ts_status ts_check_model(ts_check *k, const char *model, int bits, const ts_weights **out, ts_error *err)
+{
+    ts_status s;
+#pragma omp critical(models)
+    s = find_or_load(k, model, bits, out, err);
+    return s;
+}
+
 void ts_check_models_free(ts_check *k)
 {
-    while (k->models) {
-        ts_model_cache *m = k->models;
-        k->models = m->next;
+    while (*k->models) {
+        ts_model_cache *m = *k->models;
+        *k->models = m->next;
         ts_weights_free(m->w);
         if (m->folder[0])
             remove_folder(m->folder);

@@ -14,18 +14,10 @@ static void copy_text(char *to, size_t size, const char *from)
     to[n] = 0;
 }
 
-static void progress(const ts_report *r)
-{
-    if (r->quiet || !isatty(STDERR_FILENO))
-        return;
-    fprintf(stderr, "\r\033[K[%zu/%zu] %s %s", r->done, r->total, r->group, r->subject);
-}
-
 void ts_report_begin(ts_report *r, const char *group, const char *subject)
 {
     copy_text(r->group, sizeof r->group, group);
     copy_text(r->subject, sizeof r->subject, subject);
-    progress(r);
 }
 
 static ts_finding *push(ts_report *r)
@@ -41,6 +33,31 @@ static ts_finding *push(ts_report *r)
         r->room = room;
     }
     return &r->v[r->n++];
+}
+
+void ts_report_progress(ts_report *whole, const ts_report *part)
+{
+    whole->done++;
+    if (whole->quiet || !isatty(STDERR_FILENO))
+        return;
+    if (part->count[TS_FAIL])
+        fprintf(stderr, "\r\033[KFAIL %s %s\n", part->group, part->subject);
+    fprintf(stderr, "\r\033[K[%zu/%zu] %s %s", whole->done, whole->total, part->group, part->subject);
+}
+
+void ts_report_join(ts_report *whole, ts_report *part)
+{
+    for (size_t i = 0; i < part->n; i++) {
+        ts_finding *f = push(whole);
+        if (f)
+            *f = part->v[i];
+        else
+            free(part->v[i].detail);
+    }
+    for (int v = 0; v < TS_VERDICTS; v++)
+        whole->count[v] += part->count[v];
+    whole->lost |= part->lost;
+    free(part->v);
 }
 
 void ts_report_add(ts_report *r, const char *what, const char *output, ts_verdict verdict, double worst,

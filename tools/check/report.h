@@ -34,6 +34,10 @@ typedef struct {
 
 /* The subject of what follows: `group` and `subject` are kept in findings made until the next call. */
 void ts_report_begin(ts_report *r, const char *group, const char *subject);
+/* One more case is done: the progress line, and at once if it failed. */
+void ts_report_progress(ts_report *whole, const ts_report *part);
+/* Moves the findings of `part` to the end of `whole`. */
+void ts_report_join(ts_report *whole, ts_report *part);
 /* detail (may be NULL) is copied. */
 void ts_report_add(ts_report *r, const char *what, const char *output, ts_verdict verdict, double worst,
                    const char *detail);

@@ -121,14 +121,14 @@ static void attend(row *r, float *o)
     float acc[MAX_D], M = -INFINITY, L = 0.0f;
     for (int64_t p = 0; p < a->parts; p++) {
         const part *in = weigh(r, p);
-        M = in->l > 0.0f && in->m > M ? in->m : M;
+        M = in->l != 0.0f && in->m > M ? in->m : M;
     }
     memset(o, 0, (size_t)a->D * sizeof *o);
     for (int64_t p = 0; p < a->parts; p++) {
         const part *in = p < KEPT ? &r->kept[p] : weigh(r, p);
         gather(r, in, acc);
         expose(r, p, in, acc);
-        if (!(in->l > 0.0f))
+        if (in->l == 0.0f)
             continue;
         float g = ts_fast_exp(in->m - M);
         L = ts_fma(g, in->l, L);

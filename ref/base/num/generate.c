@@ -34,9 +34,9 @@ typedef struct {
 
 static const char form[] = "the values are not of the form that this generator takes";
 
-/* Bit patterns, 31 of them: a prime, so that no row length falls into step with
+/* Bit patterns, a prime number of them, so that no row length falls into step with
  * the cycle. Field `stream` starts at entry `stream`, so two fields differ. */
-static const uint32_t special[] = {
+const uint32_t ts_generate_special[TS_SPECIALS] = {
     0x00000000, 0x80000000, /* +0, -0 */
     0x00000001, 0x80000001, /* +-2^-149, the smallest subnormals */
     0x007fffff, 0x807fffff, /* the largest subnormals */
@@ -54,7 +54,6 @@ static const uint32_t special[] = {
     0x7149f2ca, 0xf149f2ca, /* +-1e30: the square is infinite */
     0x42b17218,             /* 88.7228: exp of it is just below overflow */
 };
-enum { SPECIALS = sizeof special / sizeof special[0] };
 
 static void block(const recipe *r, uint64_t b, uint32_t word[4])
 {
@@ -167,7 +166,7 @@ static const char *bad_index(const recipe *r, int64_t n)
 
 static float from_special(const recipe *r, int64_t i)
 {
-    return ts_float(special[((uint64_t)i + r->stream) % SPECIALS]);
+    return ts_float(ts_generate_special[((uint64_t)i + r->stream) % TS_SPECIALS]);
 }
 
 static const generator generators[] = {

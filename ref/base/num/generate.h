@@ -21,6 +21,10 @@
  * Unknown spec: TS_BAD naming it. `stream` separates the fields of a case. */
 ts_status ts_generate(const char *spec, uint64_t seed, uint32_t stream, float *y, int64_t n, ts_error *err);
 
+/* The cycle of "special", as bit patterns. */
+enum { TS_SPECIALS = 31 };
+extern const uint32_t ts_generate_special[TS_SPECIALS];
+
 /* Integers lo..hi inclusive. */
 void ts_generate_ints(uint64_t seed, uint32_t stream, int32_t lo, int32_t hi, int32_t *y, int64_t n);
 

@@ -3,16 +3,14 @@
 #include <math.h>
 #include <string.h>
 
+#include "num/coef.h"
+
 /* Everything here is a double-double: an unevaluated sum hi + lo with |lo| at
  * most half an ulp of hi, good for about 100 bits. A double made from it is then
  * wrong only if the true value lies within about 2^-45 ulp of a tie. */
 typedef struct {
     double hi, lo;
 } dd;
-
-/* Non-overlapping parts. Products of the first two parts of ln 2 (40 bits each) and |k| < 2^13 are exact. */
-static const double ln2[3] = {0x1.62e42fefa2p-1, 0x1.9ef35793c6p-41, 0x1.673007e5ed5e8p-81};
-static const double half_pi[3] = {0x1.921fb54442d18p+0, 0x1.1a62633145c07p-54, -0x1.f1976b7ed8fbcp-110};
 
 /* k, the number of quarter turns, must be an exact integer. */
 static const double max_angle = 0x1p52;
@@ -64,10 +62,10 @@ static dd div_d(dd a, double b)
 /* e^y = 2^k e^r, |r| <= ln2 / 2, the Taylor series from the innermost term outwards. */
 static dd exp_dd(dd y)
 {
-    double k = rint(y.hi / ln2[0]);
+    double k = rint(y.hi / ts_coef_rope_ln2[0]);
     dd r = y, sum = {1, 0};
     for (int i = 0; i < 3; i++)
-        r = add_d(r, -k * ln2[i]);
+        r = add_d(r, -k * ts_coef_rope_ln2[i]);
     for (int n = EXP_TERMS; n >= 1; n--)
         sum = add_d(div_d(mul(sum, r), n), 1);
     return (dd){ldexp(sum.hi, (int)k), ldexp(sum.lo, (int)k)};
@@ -100,11 +98,11 @@ static void grow(double *e, int *n, double x)
  * summed exactly first, and r keeps its relative precision. */
 static dd reduce(double x, int *quadrant)
 {
-    double k = rint(x / half_pi[0]), e[7];
+    double k = rint(x / ts_coef_half_pi[0]), e[7];
     int n = 0;
     grow(e, &n, x);
     for (int i = 0; i < 3; i++) {
-        dd p = two_prod(-k, half_pi[i]);
+        dd p = two_prod(-k, ts_coef_half_pi[i]);
         grow(e, &n, p.lo);
         grow(e, &n, p.hi);
     }
