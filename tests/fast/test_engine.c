@@ -42,10 +42,12 @@ static int load(void **state)
     if (loaded(ts_weights_load("golden/models/tiny-qwen35", &tiny, &err), &err) != 0)
         return -1;
     if (loaded(ts_weights_load_files("golden/external/rand-qwen35-dense-config.json",
-                                     "golden/external/rand-qwen35-dense-weights.safetensors", &dense, &err), &err) != 0)
+                                     "golden/external/rand-qwen35-dense-weights.safetensors", &dense, &err),
+               &err) != 0)
         return -1;
     return loaded(ts_weights_load_files("golden/external/rand-qwen35-asym-config.json",
-                                        "golden/external/rand-qwen35-asym-weights.safetensors", &asym, &err), &err);
+                                        "golden/external/rand-qwen35-asym-weights.safetensors", &asym, &err),
+                  &err);
 }
 
 static int unload(void **state)
@@ -65,8 +67,8 @@ static ts_engine *make(const ts_weights *w, const char *profile, const ts_engine
 }
 
 /* Logits of all of T tokens run in pieces of `piece`; the caller frees them. */
-static float *run(const ts_weights *w, const char *profile, const ts_engine_options *o, const int32_t *ids, int64_t T,
-                  int64_t piece, ts_trace *trace)
+static float *run(const ts_weights *w, const char *profile, const ts_engine_options *o, const int32_t *ids,
+                  int64_t T, int64_t piece, ts_trace *trace)
 {
     int64_t V = w->cfg.V;
     float *logits = allocate((size_t)(T * V) * sizeof *logits);
@@ -181,7 +183,8 @@ static void codes_are_invariant(void **state)
     fake_mlx(&w.layer[3].o_proj, 4, owned[5]);
     assert_invariant(&w, "ts");
     assert_invariant(&w, "exact");
-    float *codes = run(&w, "ts", &plain, ids, 3, 3, NULL), *widened = run(&w, "exact", &plain, ids, 3, 3, NULL);
+    float *codes = run(&w, "ts", &plain, ids, 3, 3, NULL),
+          *widened = run(&w, "exact", &plain, ids, 3, 3, NULL);
     assert_int_not_equal(memcmp(codes, widened, (size_t)(3 * w.cfg.V) * sizeof *codes), 0);
     free(codes);
     free(widened);
@@ -197,7 +200,8 @@ static void long_prefill_is_invariant(void **state)
     static const ts_engine_options o = {.threads = 1, .capacity = LONG, .page_seed = 3, .poison = true};
     static int32_t ids[LONG];
     int64_t V = dense->cfg.V;
-    float *whole = allocate((size_t)(KEEP * V) * sizeof *whole), *tail = allocate((size_t)(KEEP * V) * sizeof *tail);
+    float *whole = allocate((size_t)(KEEP * V) * sizeof *whole),
+          *tail = allocate((size_t)(KEEP * V) * sizeof *tail);
     draw_ids(dense, ids, LONG);
     ts_engine *a = make(dense, "exact", &o), *b = make(dense, "exact", &o);
     assert_int_equal(ts_engine_forward(a, ids, LONG, KEEP, whole, NULL, NULL), TS_OK);
@@ -229,10 +233,12 @@ static void reset_is_as_new(void **state)
 }
 
 /* The names after "layer.N.", in execution order. */
-static const char *const linear_names[] = {"input_norm", "qkv", "conv", "q", "k", "v", "beta", "g", "z", "o", "gated",
-                                           "mixer", "mid", "post_norm", "gate_proj", "up_proj", "swiglu", "mlp", "out"};
-static const char *const full_names[] = {"input_norm", "q", "gate", "k", "v", "attn", "gated",
-                                         "mixer", "mid", "post_norm", "gate_proj", "up_proj", "swiglu", "mlp", "out"};
+static const char *const linear_names[] = {
+    "input_norm", "qkv",   "conv", "q",         "k",         "v",       "beta",   "g",   "z",  "o",
+    "gated",      "mixer", "mid",  "post_norm", "gate_proj", "up_proj", "swiglu", "mlp", "out"};
+static const char *const full_names[] = {"input_norm", "q",       "gate",   "k",   "v",
+                                         "attn",       "gated",   "mixer",  "mid", "post_norm",
+                                         "gate_proj",  "up_proj", "swiglu", "mlp", "out"};
 
 static void assert_order(const ts_trace *trace, int64_t T)
 {
@@ -244,7 +250,8 @@ static void assert_order(const ts_trace *trace, int64_t T)
         size_t n = full ? sizeof full_names / sizeof *full_names : sizeof linear_names / sizeof *linear_names;
         for (size_t i = 0; i < n; i++) {
             const ts_tensor *t = ts_trace_at(trace, at++);
-            snprintf(name, sizeof name, "layer.%lld.%s", (long long)layer, (full ? full_names : linear_names)[i]);
+            snprintf(name, sizeof name, "layer.%lld.%s", (long long)layer,
+                     (full ? full_names : linear_names)[i]);
             assert_string_equal(t->name, name);
             assert_int_equal(t->dtype, TS_F32);
             assert_int_equal(t->dim[0], T);
@@ -375,7 +382,8 @@ static void greedy_ids_are_the_goldens(void **state)
     (void)state;
     ts_safetensors *f = NULL;
     assert_int_equal(ts_safetensors_open("golden/external/tiny-qwen35-comment.safetensors", &f, NULL), TS_OK);
-    const ts_tensor *prompt = ts_safetensors_find(f, "input_ids"), *greedy = ts_safetensors_find(f, "greedy_ids");
+    const ts_tensor *prompt = ts_safetensors_find(f, "input_ids"),
+                    *greedy = ts_safetensors_find(f, "greedy_ids");
     assert_true(prompt && greedy && prompt->dim[0] <= TOKENS && greedy->dim[0] >= 8);
     int32_t ids[TOKENS];
     float *logits = allocate((size_t)tiny->cfg.V * sizeof *logits);

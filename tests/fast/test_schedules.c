@@ -80,7 +80,7 @@ typedef struct {
     ts_matrix matrix;
     void *field[TS_MAX_FIELDS]; /* owned; of a KV field the k pool */
     size_t size[TS_MAX_FIELDS];
-    void *more[MORE];           /* scales, biases; v pool, page table */
+    void *more[MORE]; /* scales, biases; v pool, page table */
     size_t v_size;
 } fixture;
 
@@ -427,8 +427,20 @@ static void attention_without_keys_is_zero(void **state)
     (void)state;
     float q[2] = {1, 1}, k[32] = {2}, v[32] = {3, -5}, o[2] = {9, 9}, m[2], l[2], acc[4] = {7, 7, 7, 7};
     int32_t pos = 0, len = 1, table[1] = {0};
-    ts_attention_args a = {.T = 1, .Hq = 1, .Hkv = 1, .D = 2, .parts = 2, .scale = 0.5, .q = q, .pos = &pos,
-                           .len = &len, .kv = {0, 16, 1, table, k, v}, .o = o, .m = m, .l = l, .acc = acc};
+    ts_attention_args a = {.T = 1,
+                           .Hq = 1,
+                           .Hkv = 1,
+                           .D = 2,
+                           .parts = 2,
+                           .scale = 0.5,
+                           .q = q,
+                           .pos = &pos,
+                           .len = &len,
+                           .kv = {0, 16, 1, table, k, v},
+                           .o = o,
+                           .m = m,
+                           .l = l,
+                           .acc = acc};
     const ts_schedule *s = ts_schedule_find("attention.portable");
     ts_schedule_run(s, &a, 1);
     assert_true(o[0] == 3 && o[1] == -5 && m[0] == 1 && l[0] == 1 && acc[1] == -5);
