@@ -13,6 +13,7 @@
 #include "engine.h"
 #include "num/convert.h"
 #include "num/generate.h"
+#include "schedule.h"
 
 enum { TOKENS = 20, LONG = 530, KEEP = 30 };
 
@@ -166,12 +167,43 @@ static void fake_mlx(ts_matrix *m, int bits, void *owned[3])
     *m = (ts_matrix){TS_W_MLX, m->N, m->K, code, bits, 64, TS_BF16, scale, bias};
 }
 
+/* Traced tensor `to` is the linear w, on codes, of traced tensor `from`. */
+static void assert_linear(const ts_trace *trace, const char *from, const ts_matrix *w, const char *to)
+{
+    static int8_t code[TOKENS * 64];
+    static float step[TOKENS], sum[TOKENS];
+    const ts_tensor *x = ts_trace_find(trace, from), *y = ts_trace_find(trace, to);
+    assert_true(x && y && x->dim[0] == TOKENS && w->K == 64);
+    float *again = allocate(y->size);
+    ts_schedule_run(ts_schedule_find("quantize_a64.portable"),
+                    &(ts_quantize_a64_args){TOKENS, 64, x->data, code, step, sum}, 1);
+    ts_schedule_run(ts_schedule_find("matmul_a64s8.portable"),
+                    &(ts_matmul_a64s8_args){TOKENS, w->N, 64, code, step, sum, w, again}, 1);
+    assert_same(y->data, again, TOKENS * w->N);
+    free(again);
+}
+
+/* Codes are shared by the linears of one input, and never taken for those of another. */
+static void assert_codes_are_of_the_input(const ts_weights *w)
+{
+    int32_t ids[TOKENS];
+    draw_ids(w, ids, TOKENS);
+    ts_trace *trace = ts_trace_new();
+    assert_non_null(trace);
+    free(run(w, "ts", &plain, ids, TOKENS, TOKENS, trace));
+    assert_linear(trace, "layer.0.input_norm", &w->layer[0].in_qkv, "layer.0.qkv");
+    assert_linear(trace, "layer.0.post_norm", &w->layer[0].gate_proj, "layer.0.gate_proj");
+    assert_linear(trace, "layer.0.post_norm", &w->layer[0].up_proj, "layer.0.up_proj");
+    assert_linear(trace, "final_norm", &w->head, "logits");
+    ts_trace_free(trace);
+}
+
 /* Part of the linears and the embedding on codes: with those that stay bf16, every kind of linear. */
 static void codes_are_invariant(void **state)
 {
     (void)state;
     ts_weights w = *dense;
-    void *owned[6][3];
+    void *owned[8][3];
     int32_t ids[3] = {1, 2, 3};
     w.layer = allocate((size_t)w.cfg.layers * sizeof *w.layer);
     memcpy(w.layer, dense->layer, (size_t)w.cfg.layers * sizeof *w.layer);
@@ -181,14 +213,17 @@ static void codes_are_invariant(void **state)
     fake_mlx(&w.layer[0].in_a, 8, owned[3]);
     fake_mlx(&w.layer[3].k_proj, 4, owned[4]);
     fake_mlx(&w.layer[3].o_proj, 4, owned[5]);
+    fake_mlx(&w.layer[0].gate_proj, 8, owned[6]);
+    fake_mlx(&w.layer[0].up_proj, 4, owned[7]);
     assert_invariant(&w, "ts");
     assert_invariant(&w, "exact");
+    assert_codes_are_of_the_input(&w);
     float *codes = run(&w, "ts", &plain, ids, 3, 3, NULL),
           *widened = run(&w, "exact", &plain, ids, 3, 3, NULL);
     assert_int_not_equal(memcmp(codes, widened, (size_t)(3 * w.cfg.V) * sizeof *codes), 0);
     free(codes);
     free(widened);
-    for (int i = 0; i < 18; i++)
+    for (int i = 0; i < 24; i++)
         free(owned[i / 3][i % 3]);
     free(w.layer);
 }
