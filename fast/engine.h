@@ -10,21 +10,21 @@
 typedef struct ts_engine ts_engine;
 
 typedef struct {
-    int threads;      /* >= 1 */
-    int64_t capacity; /* tokens */
+    int threads;        /* >= 1 */
+    int64_t capacity;   /* tokens */
     uint64_t page_seed; /* 0: pages in order; else a seeded permutation of the pool (same bits) */
-    bool poison;      /* fill free pages and padding with NaN (same bits) */
+    bool poison;        /* fill free pages and padding with NaN (same bits) */
 } ts_engine_options;
 
 /* Borrows w. */
-ts_status ts_engine_new(const ts_weights *w, const ts_profile *p, const ts_engine_options *o,
-                        ts_engine **out, ts_error *err);
+ts_status ts_engine_new(const ts_weights *w, const ts_profile *p, const ts_engine_options *o, ts_engine **out,
+                        ts_error *err);
 void ts_engine_free(ts_engine *e);
 
 /* Runs ids[T] (any T >= 1) at the current position; logits (may be NULL) gets the last `rows` rows
  * [rows][V]. trace may be NULL; names as in the reference's traces. */
-ts_status ts_engine_forward(ts_engine *e, const int32_t *ids, int64_t T, int64_t rows,
-                            float *logits, ts_trace *trace, ts_error *err);
+ts_status ts_engine_forward(ts_engine *e, const int32_t *ids, int64_t T, int64_t rows, float *logits,
+                            ts_trace *trace, ts_error *err);
 
 /* Back to position 0, as new. */
 void ts_engine_reset(ts_engine *e);

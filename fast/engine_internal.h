@@ -25,7 +25,7 @@ typedef enum {
     TS_SLOT_B,
     TS_SLOT_G,
     TS_SLOT_BETA,
-    TS_SLOT_Z,      /* z | gate */
+    TS_SLOT_Z, /* z | gate */
     TS_SLOT_O,
     TS_SLOT_GATED,
     TS_SLOT_GATE,

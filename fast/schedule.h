@@ -8,13 +8,13 @@
 #include "case/op.h"
 
 typedef struct {
-    const char *name;     /* e.g. "rmsnorm.portable" */
+    const char *name; /* e.g. "rmsnorm.portable" */
     ts_op_id op;
-    const char *backend;  /* "cpu" */
-    const char *shapes;   /* shape class: "any", "M1", "M8", ... */
-    const char *order;    /* must equal the operation's */
-    const char *profile;  /* "any", or the only profile that may use it */
-    const char *exposes;  /* inner tensors it still yields, comma separated, "" if none */
+    const char *backend;               /* "cpu" */
+    const char *shapes;                /* shape class: "any", "M1", "M8", ... */
+    const char *order;                 /* must equal the operation's */
+    const char *profile;               /* "any", or the only profile that may use it */
+    const char *exposes;               /* inner tensors it still yields, comma separated, "" if none */
     bool (*accepts)(const void *args); /* NULL: every shape */
     /* Computes the independent outputs begin <= unit < end (see ts_op.units). Units are row-major:
      * "T*Hq" means unit = t*Hq + h. Calls for disjoint ranges may run at the same time. */

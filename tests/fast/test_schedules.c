@@ -80,7 +80,7 @@ typedef struct {
     ts_matrix matrix;
     void *field[TS_MAX_FIELDS]; /* owned; of a KV field the k pool */
     size_t size[TS_MAX_FIELDS];
-    void *more[MORE];           /* scales, biases; v pool, page table */
+    void *more[MORE]; /* scales, biases; v pool, page table */
     size_t v_size;
 } fixture;
 
@@ -421,18 +421,34 @@ static void pick_takes_the_first_that_accepts(void **state)
     assert_null(ts_schedule_pick(TS_OP_ATTENTION, "exact", &a));
 }
 
-/* By hand: two partitions, the second masked by len; one key; no key. */
-static void attention_without_keys_is_zero(void **state)
+/* By hand: two partitions, the second masked by len; one key, though there is a second; no key. */
+static void attention_sees_only_its_keys(void **state)
 {
     (void)state;
     float q[2] = {1, 1}, k[32] = {2}, v[32] = {3, -5}, o[2] = {9, 9}, m[2], l[2], acc[4] = {7, 7, 7, 7};
     int32_t pos = 0, len = 1, table[1] = {0};
-    ts_attention_args a = {.T = 1, .Hq = 1, .Hkv = 1, .D = 2, .parts = 2, .scale = 0.5, .q = q, .pos = &pos,
-                           .len = &len, .kv = {0, 16, 1, table, k, v}, .o = o, .m = m, .l = l, .acc = acc};
+    ts_attention_args a = {.T = 1,
+                           .Hq = 1,
+                           .Hkv = 1,
+                           .D = 2,
+                           .parts = 2,
+                           .scale = 0.5,
+                           .q = q,
+                           .pos = &pos,
+                           .len = &len,
+                           .kv = {0, 16, 1, table, k, v},
+                           .o = o,
+                           .m = m,
+                           .l = l,
+                           .acc = acc};
     const ts_schedule *s = ts_schedule_find("attention.portable");
     ts_schedule_run(s, &a, 1);
     assert_true(o[0] == 3 && o[1] == -5 && m[0] == 1 && l[0] == 1 && acc[1] == -5);
     assert_true(m[1] == -INFINITY && l[1] == 0 && acc[2] == 0 && acc[3] == 0);
+    len = 2;
+    o[0] = 9;
+    ts_schedule_run(s, &a, 1);
+    assert_true(o[0] == 3 && l[0] == 1); /* key 1 is in the future of position 0 */
     len = 0;
     ts_schedule_run(s, &a, 1);
     assert_int_equal(ts_bits(o[0]) | ts_bits(o[1]), 0);
@@ -447,7 +463,7 @@ int main(void)
         cmocka_unit_test(ranges_and_threads_change_nothing),
         cmocka_unit_test(row_count_changes_nothing),
         cmocka_unit_test(chunks_may_be_cut_at_64),
-        cmocka_unit_test(attention_without_keys_is_zero),
+        cmocka_unit_test(attention_sees_only_its_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
