@@ -55,9 +55,12 @@ static ts_status rewrite_cases(settings *s, ts_check *k, ts_error *err)
     size_t n;
     ts_check_path(k, "own/cases", folder, sizeof folder);
     ts_status status = ts_case_list(folder, &cases, &n, err);
-    if (status)
-        return status;
     for (size_t i = 0; !status && i < n; i++) {
+        if (cases[i].kind == TS_CASE_BROKEN) {
+            *err = cases[i].error;
+            status = TS_BAD;
+            break;
+        }
         if (!ts_check_selects(k, &cases[i]) || cases[i].kind == TS_CASE_EXTERNAL)
             continue;
         cJSON *before = cJSON_Duplicate(cJSON_GetObjectItemCaseSensitive(cases[i].json, "expect"), true);

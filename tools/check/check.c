@@ -30,24 +30,35 @@ static bool wanted(const ts_check *k, const char *stage)
 
 static const char *stage_of(const ts_case *c)
 {
-    static const char *const stages[] = {[TS_CASE_OP] = "ops", [TS_CASE_STREAM] = "streams", [TS_CASE_EXTERNAL] = "external"};
+    static const char *const stages[] = {[TS_CASE_OP] = "ops", [TS_CASE_STREAM] = "streams", [TS_CASE_EXTERNAL] = "external",
+                                       [TS_CASE_BROKEN] = "broken"};
     return stages[c->kind];
 }
 
 bool ts_check_selects(const ts_check *k, const ts_case *c)
 {
-    const char *check = ts_case_string(c, "check");
-    const char *group = c->kind == TS_CASE_OP ? ts_op_table[c->op].name : check ? check : "stream";
     if (k->o.case_glob && fnmatch(k->o.case_glob, c->name, 0) != 0)
         return false;
+    if (c->kind == TS_CASE_BROKEN)
+        return !k->o.op && !k->o.schedule && !k->o.only;
+    const char *check = ts_case_string(c, "check");
+    const char *group = c->kind == TS_CASE_OP ? ts_op_table[c->op].name : check ? check : "stream";
     if (k->o.schedule && c->kind != TS_CASE_OP)
         return false;
     return wanted(k, stage_of(c)) && (!k->o.op || strcmp(k->o.op, group) == 0);
 }
 
+static void check_broken(ts_check *k, const ts_case *c)
+{
+    ts_report_begin(k->report, "broken", c->name);
+    ts_report_error(k->report, "case", TS_BAD, &c->error);
+}
+
 static void check_case(ts_check *k, ts_case *c)
 {
-    if (c->kind == TS_CASE_OP)
+    if (c->kind == TS_CASE_BROKEN)
+        check_broken(k, c);
+    else if (c->kind == TS_CASE_OP)
         ts_check_op_case(k, c);
     else if (c->kind == TS_CASE_STREAM)
         ts_check_stream_case(k, c);

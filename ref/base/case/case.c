@@ -107,12 +107,12 @@ ts_status ts_case_load(const char *folder, const char *path, ts_case *out, ts_er
         return ts_fail(err, TS_BAD, path, NULL, "path too long for a case");
     memcpy(out->path, path, len + 1);
     memcpy(out->name, path + skip, len - skip - 5);
-    ts_status s = ts_json_load(path, &out->json, err);
+    ts_status s = ts_json_load(path, &out->json, &out->error);
     if (!s)
-        s = validate(out, err);
+        s = validate(out, &out->error);
     if (s)
-        ts_case_free(out);
-    return s;
+        out->kind = TS_CASE_BROKEN;
+    return TS_OK;
 }
 
 void ts_case_free(ts_case *c)
@@ -130,10 +130,11 @@ static bool is_json(const char *path)
 ts_status ts_case_list(const char *folder, ts_case **out, size_t *n, ts_error *err)
 {
     ts_files files;
+    *out = NULL;
+    *n = 0;
     ts_status s = ts_files_list(folder, &files, err);
     if (s)
         return s;
-    *n = 0;
     *out = calloc(files.n + 1, sizeof **out);
     if (!*out)
         s = ts_no_memory(err, files.n * sizeof **out);
@@ -143,8 +144,6 @@ ts_status ts_case_list(const char *folder, ts_case **out, size_t *n, ts_error *e
             *n += s == TS_OK;
         }
     ts_files_free(&files);
-    if (s)
-        ts_case_list_free(*out, *n);
     return s;
 }
 

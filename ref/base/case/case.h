@@ -11,7 +11,7 @@
 #include "case/op.h"
 #include "num/status.h"
 
-typedef enum { TS_CASE_OP, TS_CASE_STREAM, TS_CASE_EXTERNAL } ts_case_kind;
+typedef enum { TS_CASE_OP, TS_CASE_STREAM, TS_CASE_EXTERNAL, TS_CASE_BROKEN } ts_case_kind;
 
 typedef struct {
     char path[256]; /* of the JSON file */
@@ -20,13 +20,17 @@ typedef struct {
     cJSON *json;    /* whole file; owned */
     ts_op_id op;    /* kind op */
     uint64_t seed;  /* kind op */
+    ts_error error; /* kind broken: why the file is no case */
 } ts_case;
 
-/* Reads and validates. `folder` is stripped from the path to make the name. */
+/* Reads and validates; what is wrong with the file goes to out->error and kind broken. `folder` is stripped from
+ * the path to make the name; TS_BAD only if that does not fit. */
 ts_status ts_case_load(const char *folder, const char *path, ts_case *out, ts_error *err);
 void ts_case_free(ts_case *c);
 
-/* Every .json below folder, sorted by name. */
+/* Every .json below folder, sorted by name. A file that is no valid case is in the list as broken, so that one
+ * bad file hides nothing else. */
+/* The caller frees the list, also after an error. */
 ts_status ts_case_list(const char *folder, ts_case **out, size_t *n, ts_error *err);
 void ts_case_list_free(ts_case *cases, size_t n);
 
