@@ -76,7 +76,7 @@ static void compare_bound(bound_result *r, const ts_tensor *x, const ts_tensor *
         if (!ts_bound_holds(a, b, allowed)) {
             if (!r->detail[0])
                 describe(r, x, ref, i, allowed, row0);
-            r->worst = INFINITY;
+            r->worst = HUGE_VAL;
         } else if (a != b && allowed > 0 && fabs(a - b) / allowed > r->worst) {
             r->worst = fabs(a - b) / allowed;
         }

@@ -43,7 +43,7 @@ static double worst_error(const ts_tensor *x, const ts_tensor *golden, double *s
         if (g == v) /* equal infinities too: an empty partition's maximum is -inf */
             e = 0;
         else if (!(e <= 1e300))
-            e = INFINITY;
+            e = HUGE_VAL;
         if (isfinite(g) && fabs(g) > *scale)
             *scale = fabs(g);
         if (e > worst) {

@@ -129,7 +129,7 @@ static double *pool_of(const ts_tensor *t, const int32_t *table, int64_t pages, 
     int64_t H = t->dim[0], tokens = t->dim[1], D = t->dim[2], n = pages * 16 * H * D;
     double *y = malloc((size_t)n * sizeof *y + 1);
     for (int64_t i = 0; y && i < n; i++)
-        y[i] = NAN;
+        y[i] = (double)NAN;
     for (int64_t h = 0; y && h < H; h++)
         for (int64_t j = 0; j < live && j < tokens; j++)
             for (int64_t d = 0; d < D; d++)

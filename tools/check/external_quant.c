@@ -158,7 +158,7 @@ static void dgemm_one(ts_check *k, int64_t T, int64_t rows, int64_t cols)
 {
     float *wf = malloc((size_t)(rows * cols) * sizeof *wf), *xf = malloc((size_t)(T * cols) * sizeof *xf);
     double *x = malloc((size_t)(T * cols) * sizeof *x), *w = malloc((size_t)(rows * cols) * sizeof *w),
-           *y = malloc((size_t)(T * rows) * sizeof *y), *z = malloc((size_t)(T * rows) * sizeof *z), worst = INFINITY;
+           *y = malloc((size_t)(T * rows) * sizeof *y), *z = malloc((size_t)(T * rows) * sizeof *z), worst = HUGE_VAL;
     ts_error err;
     if (wf && xf && x && w && y && z && !ts_generate("normal", 7, 0, wf, rows * cols, &err) &&
         !ts_generate("normal", 7, 1, xf, T * cols, &err)) {

@@ -103,7 +103,7 @@ static ts_status run_steps(sequence *s, ts_error *err)
 static double top2_margin(const double *x, int64_t n, int32_t *best)
 {
     int64_t a = 0;
-    double second = -INFINITY;
+    double second = -HUGE_VAL;
     for (int64_t i = 1; i < n; i++)
         if (x[i] > x[a]) {
             second = x[a];
