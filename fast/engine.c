@@ -44,8 +44,8 @@ static ts_status check_options(const ts_weights *w, const ts_engine_options *o, 
     if (o->threads < 1 || o->threads > MAX_THREADS)
         return ts_fail(err, TS_BAD, w->path, "threads", "%d is not in 1..%d", o->threads, MAX_THREADS);
     if (o->capacity < 1 || o->capacity > MAX_CAPACITY)
-        return ts_fail(err, TS_BAD, w->path, "capacity", "%lld tokens is not in 1..%d",
-                       (long long)o->capacity, MAX_CAPACITY);
+        return ts_fail(err, TS_BAD, w->path, "capacity", "%lld tokens is not in 1..%d", (long long)o->capacity,
+                       MAX_CAPACITY);
     return TS_OK;
 }
 
@@ -91,15 +91,15 @@ static ts_status check_call(const ts_engine *e, const int32_t *ids, int64_t T, i
     if (T < 1)
         return ts_fail(err, TS_BAD, path, "ids", "%lld tokens: at least one is needed", (long long)T);
     if (rows < 0 || rows > T)
-        return ts_fail(err, TS_BAD, path, "logits", "%lld rows asked for, but %lld tokens run",
-                       (long long)rows, (long long)T);
+        return ts_fail(err, TS_BAD, path, "logits", "%lld rows asked for, but %lld tokens run", (long long)rows,
+                       (long long)T);
     if (T > e->opt.capacity - e->pos)
         return ts_fail(err, TS_BAD, path, "ids", "%lld tokens at position %lld exceed the capacity of %lld",
                        (long long)T, (long long)e->pos, (long long)e->opt.capacity);
     for (int64_t t = 0; t < T; t++)
         if (ids[t] < 0 || ids[t] >= e->w->cfg.V)
-            return ts_fail(err, TS_BAD, path, "ids", "id %ld at %lld is not in 0..%lld", (long)ids[t],
-                           (long long)t, (long long)e->w->cfg.V - 1);
+            return ts_fail(err, TS_BAD, path, "ids", "id %ld at %lld is not in 0..%lld", (long)ids[t], (long long)t,
+                           (long long)e->w->cfg.V - 1);
     return TS_OK;
 }
 
@@ -131,8 +131,8 @@ static void head(ts_piece *p, int64_t rows, float *logits)
     ts_engine_note(p, "logits", rows, 0, c->V, logits);
 }
 
-static ts_status piece(ts_engine *e, const int32_t *ids, int64_t T, int64_t rows, float *logits,
-                       ts_trace *trace, ts_error *err)
+static ts_status piece(ts_engine *e, const int32_t *ids, int64_t T, int64_t rows, float *logits, ts_trace *trace,
+                       ts_error *err)
 {
     ts_piece p = {e, &e->w->cfg, T, -1, trace, ts_engine_reserve(e, T, err), err};
     if (p.status != TS_OK)
@@ -153,8 +153,8 @@ static int64_t rows_within(int64_t T, int64_t rows, int64_t t, int64_t n)
     return t + n > first ? t + n - first : 0;
 }
 
-static ts_status forward(ts_engine *e, const int32_t *ids, int64_t T, int64_t rows, float *logits,
-                         ts_trace *trace, ts_error *err)
+static ts_status forward(ts_engine *e, const int32_t *ids, int64_t T, int64_t rows, float *logits, ts_trace *trace,
+                         ts_error *err)
 {
     ts_status status = TS_OK;
     for (int64_t t = 0; t < T && status == TS_OK; t += TS_PIECE) {

@@ -94,14 +94,12 @@ void ts_engine_pages_free(ts_engine *e)
 
 ts_kv ts_engine_kv(const ts_engine *e, int64_t layer)
 {
-    return (ts_kv){
-        e->profile->kv == TS_KV_BF16, TS_PAGE, e->pages, e->table, e->state[layer].k, e->state[layer].v};
+    return (ts_kv){e->profile->kv == TS_KV_BF16, TS_PAGE, e->pages, e->table, e->state[layer].k, e->state[layer].v};
 }
 
 void ts_engine_angles(ts_engine *e, int64_t end)
 {
     int64_t R = e->w->cfg.R;
     for (; e->angles < end; e->angles++)
-        ts_rope_row_f32(e->inv_freq, R, e->angles, e->cos + e->angles * (R / 2),
-                        e->sin + e->angles * (R / 2));
+        ts_rope_row_f32(e->inv_freq, R, e->angles, e->cos + e->angles * (R / 2), e->sin + e->angles * (R / 2));
 }

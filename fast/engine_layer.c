@@ -60,8 +60,8 @@ static void linear_mixer(ts_piece *p, const ts_layer *w, ts_input *x)
     ts_engine_linear(p, x, &w->in_z, s[TS_SLOT_Z]);
     ts_engine_note(p, "z", T, c->Hv, c->Dv, s[TS_SLOT_Z]);
     ts_engine_op(p, TS_OP_GDN_STEP,
-                 &(ts_gdn_args){T, c->Hk, c->Hv, c->Dk, c->Dv, p->e->pos, s[TS_SLOT_Q], s[TS_SLOT_K],
-                                s[TS_SLOT_V], s[TS_SLOT_G], s[TS_SLOT_BETA], state->recurrent, s[TS_SLOT_O]});
+                 &(ts_gdn_args){T, c->Hk, c->Hv, c->Dk, c->Dv, p->e->pos, s[TS_SLOT_Q], s[TS_SLOT_K], s[TS_SLOT_V],
+                                s[TS_SLOT_G], s[TS_SLOT_BETA], state->recurrent, s[TS_SLOT_O]});
     ts_engine_note(p, "o", T, c->Hv, c->Dv, s[TS_SLOT_O]);
     ts_engine_op(p, TS_OP_GATED_NORM,
                  &(ts_gated_norm_args){T, c->Hv, c->Dv, c->eps, s[TS_SLOT_O], w->gdn_norm.v, s[TS_SLOT_Z],
@@ -162,14 +162,12 @@ void ts_engine_layer(ts_piece *p)
     else
         linear_mixer(p, w, &x);
     ts_engine_note(p, "mixer", T, 0, C, s[TS_SLOT_BRANCH]);
-    ts_engine_op(p, TS_OP_RESIDUAL_ADD,
-                 &(ts_zip_args){T * C, s[TS_SLOT_H], s[TS_SLOT_BRANCH], s[TS_SLOT_MID]});
+    ts_engine_op(p, TS_OP_RESIDUAL_ADD, &(ts_zip_args){T * C, s[TS_SLOT_H], s[TS_SLOT_BRANCH], s[TS_SLOT_MID]});
     ts_engine_note(p, "mid", T, 0, C, s[TS_SLOT_MID]);
     ts_engine_norm(p, T, s[TS_SLOT_MID], &w->post_norm, s[TS_SLOT_X]);
     ts_engine_note(p, "post_norm", T, 0, C, s[TS_SLOT_X]);
     x.coded = false;
     mlp(p, w, &x);
-    ts_engine_op(p, TS_OP_RESIDUAL_ADD,
-                 &(ts_zip_args){T * C, s[TS_SLOT_MID], s[TS_SLOT_BRANCH], s[TS_SLOT_H]});
+    ts_engine_op(p, TS_OP_RESIDUAL_ADD, &(ts_zip_args){T * C, s[TS_SLOT_MID], s[TS_SLOT_BRANCH], s[TS_SLOT_H]});
     ts_engine_note(p, "out", T, 0, C, s[TS_SLOT_H]);
 }

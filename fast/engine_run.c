@@ -13,8 +13,7 @@ void *ts_engine_alloc(int64_t a, int64_t b, size_t size, ts_error *err)
 {
     size_t n = (size_t)a, m = (size_t)b;
     if (a < 0 || b < 0 || (m > 0 && n > SIZE_MAX / 2 / m) || n * m > SIZE_MAX / 2 / size) {
-        ts_fail(err, TS_BAD, NULL, NULL, "%lld x %lld elements do not fit in memory", (long long)a,
-                (long long)b);
+        ts_fail(err, TS_BAD, NULL, NULL, "%lld x %lld elements do not fit in memory", (long long)a, (long long)b);
         return NULL;
     }
     size_t bytes = n * m * size;
@@ -132,8 +131,7 @@ void ts_engine_op(ts_piece *p, ts_op_id op, const void *args)
     if (s)
         ts_schedule_run(s, args, p->e->opt.threads);
     else
-        p->status =
-            ts_fail(p->err, TS_BAD, p->e->w->path, ts_op_table[op].name, "no schedule takes these shapes");
+        p->status = ts_fail(p->err, TS_BAD, p->e->w->path, ts_op_table[op].name, "no schedule takes these shapes");
 }
 
 /* Class A64S8 is defined for these matrices; the profile says whether it is used. */
@@ -154,8 +152,7 @@ void ts_engine_linear(ts_piece *p, ts_input *in, const ts_matrix *w, float *y)
     if (!in->coded)
         ts_engine_op(p, TS_OP_QUANTIZE_A64, &(ts_quantize_a64_args){in->T, in->K, in->x, e->code, step, sum});
     in->coded = true;
-    ts_engine_op(p, TS_OP_MATMUL_A64S8,
-                 &(ts_matmul_a64s8_args){in->T, w->N, in->K, e->code, step, sum, w, y});
+    ts_engine_op(p, TS_OP_MATMUL_A64S8, &(ts_matmul_a64s8_args){in->T, w->N, in->K, e->code, step, sum, w, y});
 }
 
 void ts_engine_norm(ts_piece *p, int64_t rows, const float *x, const ts_vector *w, float *y)

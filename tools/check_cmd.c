@@ -19,7 +19,8 @@ static int parse(int argc, char **argv, settings *s)
         {"op", 'o', TS_OPT_TEXT, &s->o.op, 0, 0, "NAME", "only cases of this operation, or external check"},
         {"case", 'c', TS_OPT_TEXT, &s->o.case_glob, 0, 0, "GLOB", "only cases whose name matches"},
         {"schedule", 's', TS_OPT_TEXT, &s->o.schedule, 0, 0, "NAME", "only this schedule"},
-        {"seed", 0, TS_OPT_TEXT, &s->o.seed, 0, 0, "N", "other inputs for the op cases (recorded hashes do not apply)"},
+        {"seed", 0, TS_OPT_TEXT, &s->o.seed, 0, 0, "N",
+         "other inputs for the op cases (recorded hashes do not apply)"},
         {"only", 0, TS_OPT_TEXT, &s->o.only, 0, 0, "STAGE", "canaries, tables, files, ops, streams or external"},
         {"grid", 0, TS_OPT_FLAG, &s->o.grid, 0, 0, NULL, "every thread count and prefill cut of every stream"},
         {"list", 'l', TS_OPT_FLAG, &s->list, 0, 0, NULL, "list the selected cases and the schedules, run nothing"},
@@ -31,7 +32,8 @@ static int parse(int argc, char **argv, settings *s)
 
 static void list(const ts_check *k, const ts_case *cases, size_t n, bool json)
 {
-    cJSON *o = cJSON_CreateObject(), *c = cJSON_AddArrayToObject(o, "cases"), *s = cJSON_AddArrayToObject(o, "schedules");
+    cJSON *o = cJSON_CreateObject(), *c = cJSON_AddArrayToObject(o, "cases"),
+          *s = cJSON_AddArrayToObject(o, "schedules");
     cJSON_AddNumberToObject(o, "schema", 1);
     for (size_t i = 0; i < n; i++)
         if (ts_check_selects(k, &cases[i]))
@@ -42,10 +44,10 @@ static void list(const ts_check *k, const ts_case *cases, size_t n, bool json)
     char *text = json ? cJSON_Print(o) : NULL;
     if (text)
         puts(text);
-    cJSON_ArrayForEach(x, c)
+    cJSON_ArrayForEach (x, c)
         if (!json)
             printf("case %s\n", x->valuestring);
-    cJSON_ArrayForEach(x, s)
+    cJSON_ArrayForEach (x, s)
         if (!json)
             printf("schedule %s\n", x->valuestring);
     cJSON_free(text);

@@ -16,10 +16,9 @@ typedef struct {
 } reading;
 
 static const reading readings[] = {
-    {TS_BOOL, UNSIGNED, 1, 0}, {TS_U8, UNSIGNED, 1, 0}, {TS_U16, UNSIGNED, 2, 0},
-    {TS_U32, UNSIGNED, 4, 0},  {TS_U64, UNSIGNED, 8, 0}, {TS_I8, SIGNED, 1, 0},
-    {TS_I16, SIGNED, 2, 0},    {TS_I32, SIGNED, 4, 0},   {TS_I64, SIGNED, 8, 0},
-    {TS_F16, FLOATING, 2, 10}, {TS_BF16, FLOATING, 2, 7}, {TS_F32, FLOATING, 4, 23},
+    {TS_BOOL, UNSIGNED, 1, 0}, {TS_U8, UNSIGNED, 1, 0},   {TS_U16, UNSIGNED, 2, 0},  {TS_U32, UNSIGNED, 4, 0},
+    {TS_U64, UNSIGNED, 8, 0},  {TS_I8, SIGNED, 1, 0},     {TS_I16, SIGNED, 2, 0},    {TS_I32, SIGNED, 4, 0},
+    {TS_I64, SIGNED, 8, 0},    {TS_F16, FLOATING, 2, 10}, {TS_BF16, FLOATING, 2, 7}, {TS_F32, FLOATING, 4, 23},
     {TS_F64, FLOATING, 8, 52}, {TS_C64, PATTERN, 8, 0},
 };
 

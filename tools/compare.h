@@ -19,12 +19,12 @@
 enum { TS_ULP_BINS = 9 };
 
 typedef struct {
-    char mismatch[160];  /* of shape or dtype, then nothing below is filled; else "" */
-    bool mixed;          /* F32 against F64 */
+    char mismatch[160]; /* of shape or dtype, then nothing below is filled; else "" */
+    bool mixed;         /* F32 against F64 */
     int64_t count, differing;
     int64_t first, worst; /* flat index of the first difference and of max_ulp; -1 if none */
     uint64_t first_ulp;
-    uint64_t max_ulp;    /* over the pairs that have a distance */
+    uint64_t max_ulp;         /* over the pairs that have a distance */
     int64_t bin[TS_ULP_BINS]; /* differing elements by distance, see ts_ulp_bin_name */
     double max_abs, max_rel;  /* of the values as they are, NaN pairs left out; rel to the larger */
 } ts_comparison;

@@ -18,7 +18,7 @@ typedef struct {
     ts_diff_entry *entry; /* a's tensors in execution order, then what only b has */
     size_t n;
     size_t common, differing, missing, extra; /* missing in b, only in b */
-    bool mixed;           /* some F32 against F64 */
+    bool mixed;                               /* some F32 against F64 */
 } ts_diff;
 
 void ts_diff_print(const ts_diff *d, int rows);

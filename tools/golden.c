@@ -69,7 +69,8 @@ static ts_status rewrite_cases(settings *s, ts_check *k, ts_error *err)
         else
             ts_check_stream_case(k, &cases[i]);
         if (ts_report_status(k->report) != TS_OK && k->report->count[TS_FAIL])
-            status = ts_fail(err, TS_BAD, cases[i].path, NULL, "the case could not be run: %s", k->report->v[0].detail);
+            status = ts_fail(err, TS_BAD, cases[i].path, NULL, "the case could not be run: %s",
+                             k->report->v[0].detail);
         else
             status = save_if_changed(s, &cases[i], before, err);
         cJSON_Delete(before);
@@ -127,7 +128,8 @@ int ts_cmd_golden(int argc, char **argv)
         return go;
     struct ts_model_cache *models = NULL;
     ts_report report = {.quiet = s.json};
-    ts_check k = {.o = {.golden = s.golden, .case_glob = s.case_glob, .rewrite = true}, .report = &report, .models = &models};
+    ts_check k = {
+        .o = {.golden = s.golden, .case_glob = s.case_glob, .rewrite = true}, .report = &report, .models = &models};
     ts_error err = {0};
     ts_status status = rewrite_cases(&s, &k, &err);
     ts_check_models_free(&k);
@@ -138,7 +140,8 @@ int ts_cmd_golden(int argc, char **argv)
     ts_report_free(&report);
     if (status)
         return ts_tool_fail(status, &err, s.json);
-    printf(s.json ? "{\"schema\":1,\"cases\":%d,\"changed\":%d}\n" : "%d cases, %d changed; tables.json and SHA256SUMS rewritten\n",
+    printf(s.json ? "{\"schema\":1,\"cases\":%d,\"changed\":%d}\n"
+                  : "%d cases, %d changed; tables.json and SHA256SUMS rewritten\n",
            s.total, s.changed);
     return TS_OK;
 }

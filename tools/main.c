@@ -15,8 +15,10 @@ enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
 static void usage(FILE *f)
 {
-    fprintf(f, "touchstone %s: the stone on which LLM kernels are tested\n\n"
-               "usage: touchstone COMMAND [OPTIONS]   (COMMAND --help for its options)\n\n", TS_VERSION);
+    fprintf(f,
+            "touchstone %s: the stone on which LLM kernels are tested\n\n"
+            "usage: touchstone COMMAND [OPTIONS]   (COMMAND --help for its options)\n\n",
+            TS_VERSION);
     for (int i = 0; i < N_COMMANDS; i++)
         fprintf(f, "  %-9s %s\n", commands[i].name, commands[i].summary);
     fprintf(f, "\nexit codes: 0 ok, 1 differs, 2 usage or missing tool, 3 bad input\n");

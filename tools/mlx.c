@@ -37,7 +37,8 @@ static bool narrow(const float *x, int64_t n, uint16_t *y)
     return finite;
 }
 
-int64_t ts_mlx_quantize(const ts_matrix *w, int bits, int group, uint32_t *words, uint16_t *scales, uint16_t *biases)
+int64_t ts_mlx_quantize(const ts_matrix *w, int bits, int group, uint32_t *words, uint16_t *scales,
+                        uint16_t *biases)
 {
     int64_t groups = w->K / group, bad = -1;
     float *row = malloc((size_t)w->K * sizeof *row), *scale = malloc((size_t)groups * 2 * sizeof *scale);

@@ -89,11 +89,18 @@ static void print_help(const ts_command_line *c)
 static bool store(const ts_option *o, const char *text)
 {
     switch (o->kind) {
-    case TS_OPT_FLAG: *(bool *)o->out = true; return true;
-    case TS_OPT_TEXT: *(const char **)o->out = text; return true;
-    case TS_OPT_INT: return ts_parse_int(text, o->lo, o->hi, o->out);
-    case TS_OPT_U64: return ts_parse_u64(text, o->out);
-    case TS_OPT_REAL: return ts_parse_real(text, o->out);
+    case TS_OPT_FLAG:
+        *(bool *)o->out = true;
+        return true;
+    case TS_OPT_TEXT:
+        *(const char **)o->out = text;
+        return true;
+    case TS_OPT_INT:
+        return ts_parse_int(text, o->lo, o->hi, o->out);
+    case TS_OPT_U64:
+        return ts_parse_u64(text, o->out);
+    case TS_OPT_REAL:
+        return ts_parse_real(text, o->out);
     }
     return false;
 }
@@ -103,8 +110,8 @@ static ts_status bad_value(const ts_option *o, const char *text, ts_error *err)
     char name[64];
     snprintf(name, sizeof name, "--%s", o->name);
     if (o->kind == TS_OPT_INT)
-        return ts_fail(err, TS_USAGE, NULL, name, "'%s' is not an integer from %" PRId64 " to %" PRId64, text, o->lo,
-                       o->hi);
+        return ts_fail(err, TS_USAGE, NULL, name, "'%s' is not an integer from %" PRId64 " to %" PRId64, text,
+                       o->lo, o->hi);
     return ts_fail(err, TS_USAGE, NULL, name, "'%s' is not %s", text,
                    o->kind == TS_OPT_U64 ? "an integer from 0 to 2^64-1" : "a finite number");
 }

@@ -19,15 +19,15 @@ typedef struct {
     const char *name; /* long form */
     char letter;      /* short form, or 0 */
     ts_option_kind kind;
-    void *out;        /* untouched when the option is absent */
+    void *out; /* untouched when the option is absent */
     int64_t lo, hi;
     const char *value, *help; /* for --help; value NULL for flags */
 } ts_option;
 
 typedef struct {
-    const char *usage;  /* after "touchstone " */
+    const char *usage; /* after "touchstone " */
     const ts_option *option;
-    size_t n;           /* at most TS_MAX_OPTIONS */
+    size_t n;             /* at most TS_MAX_OPTIONS */
     const char **operand; /* exactly n_operands arguments that are no options */
     int n_operands;
 } ts_command_line;

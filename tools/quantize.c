@@ -21,12 +21,15 @@ static int parse(int argc, char **argv, job *q)
         {"model", 'm', TS_OPT_TEXT, &q->model, 0, 0, "DIR", "checkpoint folder, bf16, f16 or f32"},
         {"out", 'o', TS_OPT_TEXT, &q->out, 0, 0, "DIR", "the new checkpoint; appears whole or not at all"},
         {"bits", 'b', TS_OPT_INT, &q->bits, 4, 8, "B", "4 (default) or 8"},
-        {"group", 'g', TS_OPT_INT, &q->group, 32, 128, "N", "columns that share a scale: 64 (default); 32, 128 for others to read"},
+        {"group", 'g', TS_OPT_INT, &q->group, 32, 128, "N",
+         "columns that share a scale: 64 (default); 32, 128 for others to read"},
         {"force", 0, TS_OPT_FLAG, &q->force, 0, 0, NULL, "replace the checkpoint in a folder that is not empty"},
         {"json", 0, TS_OPT_FLAG, &q->json, 0, 0, NULL, "the result as a JSON object"},
     };
     ts_command_line c = {
-        .usage = "quantize --model DIR -o DIR [OPTIONS]", .option = options, .n = sizeof options / sizeof *options,
+        .usage = "quantize --model DIR -o DIR [OPTIONS]",
+        .option = options,
+        .n = sizeof options / sizeof *options,
     };
     return ts_options_parse(argc, argv, &c);
 }

@@ -19,7 +19,7 @@ typedef struct {
     int64_t bits, group;
     ts_weights *w;
     ts_tensor *tensor;
-    void **owned;   /* data to free; the rest is the checkpoint's */
+    void **owned; /* data to free; the rest is the checkpoint's */
     size_t n, room;
     ts_error *err;
 } job;
@@ -65,8 +65,8 @@ static ts_status add_matrix(job *q, const char *name, const ts_matrix *m)
     if (m->format == TS_W_MLX)
         return ts_fail(q->err, TS_BAD, q->model, full[0], "is quantised already");
     if (m->K % q->group != 0)
-        return ts_fail(q->err, TS_BAD, q->model, full[0], "%" PRId64 " columns are not a multiple of the group %" PRId64,
-                       m->K, q->group);
+        return ts_fail(q->err, TS_BAD, q->model, full[0],
+                       "%" PRId64 " columns are not a multiple of the group %" PRId64, m->K, q->group);
     uint32_t *words = add_owned(q, full[0], TS_U32, 2, m->N, m->K * q->bits / 32, 0);
     uint16_t *scales = words ? add_owned(q, full[1], TS_BF16, 2, m->N, groups, 0) : NULL;
     uint16_t *biases = scales ? add_owned(q, full[2], TS_BF16, 2, m->N, groups, 0) : NULL;
@@ -76,7 +76,8 @@ static ts_status add_matrix(job *q, const char *name, const ts_matrix *m)
     if (bad == -2)
         return ts_no_memory(q->err, (size_t)m->K * sizeof(float));
     if (bad >= 0)
-        return ts_fail(q->err, TS_BAD, q->model, full[0], "row %" PRId64 ": bf16 cannot hold a group's scale or bias", bad);
+        return ts_fail(q->err, TS_BAD, q->model, full[0],
+                       "row %" PRId64 ": bf16 cannot hold a group's scale or bias", bad);
     return TS_OK;
 }
 
@@ -158,10 +159,14 @@ static ts_status add_parameter(job *q, int64_t layer, const parameter *p)
         return TS_OK;
     snprintf(name, sizeof name, "language_model.model.layers.%" PRId64 ".%s", layer, p->suffix);
     switch (p->rule) {
-    case MATRIX: return add_matrix(q, name, slot);
-    case NORM: return add_norm(q, name, slot);
-    case CONV: return add_conv(q, name, slot);
-    case STORED: return add_as_stored(q, name, layer, p->suffix);
+    case MATRIX:
+        return add_matrix(q, name, slot);
+    case NORM:
+        return add_norm(q, name, slot);
+    case CONV:
+        return add_conv(q, name, slot);
+    case STORED:
+        return add_as_stored(q, name, layer, p->suffix);
     }
     return TS_BAD;
 }
@@ -253,7 +258,8 @@ static ts_status write_files(job *q, ts_staging *s)
     if (!status)
         status = make_tensors(q);
     if (!status)
-        status = ts_safetensors_write(ts_staging_add(s, "model.safetensors", path), q->tensor, q->n, &meta, 1, q->err);
+        status = ts_safetensors_write(ts_staging_add(s, "model.safetensors", path), q->tensor, q->n, &meta, 1,
+                                      q->err);
     return status;
 }
 
@@ -285,7 +291,8 @@ static ts_status check_arguments(const char *from, const char *to, int bits, int
 
 ts_status ts_quantize(const char *from, const char *to, int bits, int group, ts_error *err)
 {
-    static const char *const stale[] = {"model.safetensors.index.json", "tokenizer.json", "generation_config.json", NULL};
+    static const char *const stale[] = {"model.safetensors.index.json", "tokenizer.json", "generation_config.json",
+                                        NULL};
     ts_staging s;
     job q = {.model = from, .bits = bits, .group = group, .err = err};
     ts_status status = check_arguments(from, to, bits, group, err);

@@ -49,7 +49,8 @@ static int parse(int argc, char **argv, job *j)
     };
     ts_command_line c = {
         .usage = "run --model DIR (--prompt TEXT | --prompt-file FILE) [OPTIONS]",
-        .option = options, .n = sizeof options / sizeof *options,
+        .option = options,
+        .n = sizeof options / sizeof *options,
     };
     return ts_options_parse(argc, argv, &c);
 }
@@ -208,8 +209,12 @@ static ts_status generate(job *j, ts_generated *g, ts_error *err)
         return status;
     ts_stepper stepper = ts_runner_stepper(s->runner);
     ts_generation how = {
-        .stepper = &stepper, .cfg = &s->weights->cfg, .sampling = j->sampling, .max_new = s->n,
-        .on_token = on_token, .user = j,
+        .stepper = &stepper,
+        .cfg = &s->weights->cfg,
+        .sampling = j->sampling,
+        .max_new = s->n,
+        .on_token = on_token,
+        .user = j,
     };
     status = ts_generate_ids(&how, s->ids, s->n_ids, g, err);
     if (!status)

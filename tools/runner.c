@@ -29,7 +29,10 @@ static ts_status open_ref(ts_runner *r, const ts_weights *w, const ts_runner_opt
 static ts_status open_fast(ts_runner *r, const ts_weights *w, const ts_runner_options *o, ts_error *err)
 {
     ts_engine_options e = {
-        .threads = o->threads, .capacity = o->capacity, .page_seed = o->page_seed, .poison = o->poison,
+        .threads = o->threads,
+        .capacity = o->capacity,
+        .page_seed = o->page_seed,
+        .poison = o->poison,
     };
     if (o->threads < 1)
         return ts_fail(err, TS_USAGE, NULL, "--threads", "%d is less than 1", o->threads);

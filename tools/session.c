@@ -99,10 +99,14 @@ static ts_status open_runner(ts_session *s, ts_error *err)
     int64_t prompt = (int64_t)s->n_ids, most = s->weights->cfg.max_positions;
     if (prompt > most || s->n > most - prompt)
         return ts_fail(err, TS_BAD, s->model, NULL,
-                       "a prompt of %" PRId64 " tokens and %" PRId64 " more exceed the model's %" PRId64 " positions",
+                       "a prompt of %" PRId64 " tokens and %" PRId64 " more exceed the model's %" PRId64
+                       " positions",
                        prompt, s->n, most);
     ts_runner_options o = {
-        .engine = s->engine, .profile = s->profile, .capacity = prompt + s->n, .threads = (int)s->threads,
+        .engine = s->engine,
+        .profile = s->profile,
+        .capacity = prompt + s->n,
+        .threads = (int)s->threads,
     };
     return ts_runner_open(s->weights, &o, &s->runner, err);
 }

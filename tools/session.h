@@ -16,8 +16,8 @@ typedef struct {
     ts_weights *weights;
     ts_tokenizer *tokenizer; /* NULL with ids_text */
     ts_runner *runner;
-    char *text;              /* the prompt; NULL with ids_text */
-    int32_t *ids;            /* of the prompt */
+    char *text;   /* the prompt; NULL with ids_text */
+    int32_t *ids; /* of the prompt */
     size_t n_ids;
 } ts_session;
 

@@ -23,13 +23,15 @@ static int parse(int argc, char **argv, ts_session *s, const char **out)
     };
     ts_command_line c = {
         .usage = "trace --model DIR (--prompt TEXT | --prompt-file FILE | --ids LIST) -o FILE [OPTIONS]",
-        .option = options, .n = sizeof options / sizeof *options,
+        .option = options,
+        .n = sizeof options / sizeof *options,
     };
     return ts_options_parse(argc, argv, &c);
 }
 
 /* The greedy choice of the sampler, from the last row of logits. */
-static ts_status choose(const ts_session *s, const void *row, float *f32, uint64_t position, int32_t *id, ts_error *err)
+static ts_status choose(const ts_session *s, const void *row, float *f32, uint64_t position, int32_t *id,
+                        ts_error *err)
 {
     int64_t V = s->weights->cfg.V;
     ts_sampling greedy = ts_sampling_default();
@@ -43,10 +45,12 @@ static ts_status choose(const ts_session *s, const void *row, float *f32, uint64
 }
 
 /* Prompt in one piece with logits for every row, then s->n tokens one by one; decoded[n] gets them. */
-static ts_status run(const ts_session *s, char *logits, float *f32, ts_trace *trace, int32_t *decoded, ts_error *err)
+static ts_status run(const ts_session *s, char *logits, float *f32, ts_trace *trace, int32_t *decoded,
+                     ts_error *err)
 {
     int64_t T = (int64_t)s->n_ids;
-    size_t row = (size_t)s->weights->cfg.V * (ts_runner_dtype(s->runner) == TS_F64 ? sizeof(double) : sizeof(float));
+    size_t row = (size_t)s->weights->cfg.V *
+                 (ts_runner_dtype(s->runner) == TS_F64 ? sizeof(double) : sizeof(float));
     ts_status status = ts_runner_forward(s->runner, s->ids, T, T, logits, trace, err);
     const char *last = logits + (s->n_ids - 1) * row;
     for (int64_t i = 0; !status && i < s->n; i++) {
@@ -65,8 +69,13 @@ static ts_status write_trace(const ts_session *s, const ts_trace *trace, const i
     char *ids_text = cJSON_PrintUnformatted(ids), *more_text = cJSON_PrintUnformatted(more);
     ts_status status = ids_text && more_text ? TS_OK : ts_no_memory(err, s->n_ids);
     const ts_meta meta[] = {
-        {"schema", "1"}, {"engine", s->engine}, {"profile", s->profile->name},
-        {"model_sha256", s->weights->sha256}, {"ids", ids_text}, {"decoded", more_text}, {"touchstone", TS_VERSION},
+        {"schema", "1"},
+        {"engine", s->engine},
+        {"profile", s->profile->name},
+        {"model_sha256", s->weights->sha256},
+        {"ids", ids_text},
+        {"decoded", more_text},
+        {"touchstone", TS_VERSION},
     };
     if (!status)
         status = ts_trace_write(trace, path, meta, sizeof meta / sizeof *meta, err);

@@ -45,10 +45,19 @@ void ts_attention_layer(const ts_pass *p)
     ts_note(p, "gate", b->gate, T, c->Hq, c->D);
     ts_note(p, "k", b->ak, T, c->Hkv, c->D);
     ts_note(p, "v", b->av, T, c->Hkv, c->D);
-    ts_kv_store(&(ts_kv_store_args){.T = T, .Hkv = c->Hkv, .D = c->D, .pos = pos, .k = b->ak, .v = b->av, .kv = *kv});
-    ts_attention(&(ts_attention_args){
-        .T = T, .Hq = c->Hq, .Hkv = c->Hkv, .D = c->D, .parts = (pos + T + TS_PARTITION - 1) / TS_PARTITION,
-        .scale = pow((double)c->D, -0.5), .q = b->aq, .pos = b->pos, .len = b->len, .kv = *kv, .o = b->attn});
+    ts_kv_store(
+        &(ts_kv_store_args){.T = T, .Hkv = c->Hkv, .D = c->D, .pos = pos, .k = b->ak, .v = b->av, .kv = *kv});
+    ts_attention(&(ts_attention_args){.T = T,
+                                      .Hq = c->Hq,
+                                      .Hkv = c->Hkv,
+                                      .D = c->D,
+                                      .parts = (pos + T + TS_PARTITION - 1) / TS_PARTITION,
+                                      .scale = pow((double)c->D, -0.5),
+                                      .q = b->aq,
+                                      .pos = b->pos,
+                                      .len = b->len,
+                                      .kv = *kv,
+                                      .o = b->attn});
     ts_note(p, "attn", b->attn, T, c->Hq, c->D);
     ts_sigmoid_gate(&(ts_zip_args){.n = T * c->Hq * c->D, .a = b->attn, .b = b->gate, .y = b->gated});
     ts_note(p, "gated", b->gated, T, c->Hq, c->D);

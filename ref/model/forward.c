@@ -36,8 +36,13 @@ static void positions(const ts_pass *p)
 static void norm(const ts_pass *p, const ts_real *weight)
 {
     const ts_config *c = &p->m->w->cfg;
-    ts_rmsnorm(&(ts_rmsnorm_args){.T = p->w->T, .n = c->C, .centred = !p->m->w->folded, .eps = c->eps,
-                                  .x = p->w->h, .w = weight, .y = p->w->x});
+    ts_rmsnorm(&(ts_rmsnorm_args){.T = p->w->T,
+                                  .n = c->C,
+                                  .centred = !p->m->w->folded,
+                                  .eps = c->eps,
+                                  .x = p->w->h,
+                                  .w = weight,
+                                  .y = p->w->x});
 }
 
 static void add_branch(const ts_pass *p)
@@ -87,10 +92,12 @@ static ts_status validate(const ts_ref_model *m, const ts_ref_state *s, const in
                           ts_error *err)
 {
     if (T < 1 || rows < 0 || rows > T)
-        return ts_fail(err, TS_BAD, m->w->path, NULL, "%lld tokens and %lld rows of logits", (long long)T, (long long)rows);
+        return ts_fail(err, TS_BAD, m->w->path, NULL, "%lld tokens and %lld rows of logits", (long long)T,
+                       (long long)rows);
     if (T > s->capacity - s->pos)
-        return ts_fail(err, TS_BAD, m->w->path, NULL, "%lld tokens at position %lld exceed the state's capacity of %lld",
-                       (long long)T, (long long)s->pos, (long long)s->capacity);
+        return ts_fail(err, TS_BAD, m->w->path, NULL,
+                       "%lld tokens at position %lld exceed the state's capacity of %lld", (long long)T,
+                       (long long)s->pos, (long long)s->capacity);
     for (int64_t t = 0; t < T; t++)
         if (ids[t] < 0 || ids[t] >= m->w->cfg.V)
             return ts_fail(err, TS_BAD, m->w->path, NULL, "token %lld has id %d, the vocabulary has 0..%lld",

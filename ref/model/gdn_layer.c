@@ -33,7 +33,8 @@ void ts_gdn_layer(const ts_pass *p)
 
     ts_linear(p, &w->in_qkv, b->x, T, b->qkv);
     ts_note(p, "qkv", b->qkv, T, CD, 0);
-    ts_conv1d(&(ts_conv1d_args){.T = T, .C = CD, .W = c->W, .x = b->qkv, .w = r->conv, .state = s->conv, .y = b->conv});
+    ts_conv1d(
+        &(ts_conv1d_args){.T = T, .C = CD, .W = c->W, .x = b->qkv, .w = r->conv, .state = s->conv, .y = b->conv});
     ts_note(p, "conv", b->conv, T, CD, 0);
     split_qkv(b, KD, VD);
     ts_l2norm(&(ts_l2norm_args){
@@ -44,14 +45,31 @@ void ts_gdn_layer(const ts_pass *p)
     ts_note(p, "v", b->v, T, c->Hv, c->Dv);
     ts_linear(p, &w->in_b, b->x, T, b->b);
     ts_linear(p, &w->in_a, b->x, T, b->a);
-    ts_gdn_gates(&(ts_gdn_gates_args){.T = T, .H = c->Hv, .a = b->a, .b = b->b, .A_log = r->A_log,
-                                      .dt_bias = r->dt_bias, .g = b->g, .beta = b->beta});
+    ts_gdn_gates(&(ts_gdn_gates_args){.T = T,
+                                      .H = c->Hv,
+                                      .a = b->a,
+                                      .b = b->b,
+                                      .A_log = r->A_log,
+                                      .dt_bias = r->dt_bias,
+                                      .g = b->g,
+                                      .beta = b->beta});
     ts_note(p, "beta", b->beta, T, c->Hv, 0);
     ts_note(p, "g", b->g, T, c->Hv, 0);
     ts_linear(p, &w->in_z, b->x, T, b->z);
     ts_note(p, "z", b->z, T, c->Hv, c->Dv);
-    ts_gdn_step(&(ts_gdn_args){.T = T, .Hk = c->Hk, .Hv = c->Hv, .Dk = c->Dk, .Dv = c->Dv, .pos = p->s->pos,
-                               .q = b->q, .k = b->k, .v = b->v, .g = b->g, .beta = b->beta, .state = s->S, .o = b->o});
+    ts_gdn_step(&(ts_gdn_args){.T = T,
+                               .Hk = c->Hk,
+                               .Hv = c->Hv,
+                               .Dk = c->Dk,
+                               .Dv = c->Dv,
+                               .pos = p->s->pos,
+                               .q = b->q,
+                               .k = b->k,
+                               .v = b->v,
+                               .g = b->g,
+                               .beta = b->beta,
+                               .state = s->S,
+                               .o = b->o});
     ts_note(p, "o", b->o, T, c->Hv, c->Dv);
     ts_gated_norm(&(ts_gated_norm_args){
         .T = T, .H = c->Hv, .D = c->Dv, .eps = c->eps, .x = b->o, .w = r->gdn_norm, .z = b->z, .y = b->gated});

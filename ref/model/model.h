@@ -37,14 +37,14 @@ struct ts_ref_state {
 /* Buffers of one forward pass over T rows; names as in the traces. */
 typedef struct {
     int64_t T;
-    ts_real *h, *x, *branch;                                   /* [T,C] */
+    ts_real *h, *x, *branch;                                            /* [T,C] */
     ts_real *qkv, *conv, *q, *k, *v, *a, *b, *g, *beta, *z, *o, *gated; /* linear attention */
-    ts_real *qg, *aq, *gate, *ak, *av, *attn;                  /* full attention */
-    ts_real *gate_proj, *up_proj, *act;                        /* [T,I] */
-    ts_real *cos, *sin;                                        /* [T,R/2] */
-    ts_real *step, *sum;                                       /* activation codec */
+    ts_real *qg, *aq, *gate, *ak, *av, *attn;                           /* full attention */
+    ts_real *gate_proj, *up_proj, *act;                                 /* [T,I] */
+    ts_real *cos, *sin;                                                 /* [T,R/2] */
+    ts_real *step, *sum;                                                /* activation codec */
     int8_t *code;
-    int32_t *pos, *len;                                        /* [T] */
+    int32_t *pos, *len; /* [T] */
 } ts_work;
 
 /* One forward pass: what every layer function needs. */

@@ -14,8 +14,8 @@ typedef struct ts_ref_model ts_ref_model;
 typedef struct ts_ref_state ts_ref_state;
 
 typedef struct {
-    const char *name;  /* "ref32", "ref64" */
-    ts_dtype dtype;    /* of ts_real: TS_F32, TS_F64 */
+    const char *name;                          /* "ref32", "ref64" */
+    ts_dtype dtype;                            /* of ts_real: TS_F32, TS_F64 */
     void (*op)(ts_op_id id, const void *args); /* args with ts_real of this precision */
 
     /* Borrows w. */
@@ -28,8 +28,8 @@ typedef struct {
 
     /* Runs ids[T] at the state's position and advances it. logits (may be NULL) gets the last `rows`
      * rows, [rows][V] of ts_real. trace may be NULL. TS_BAD: id out of range, capacity exceeded. */
-    ts_status (*forward)(const ts_ref_model *m, ts_ref_state *s, const int32_t *ids, int64_t T,
-                         int64_t rows, void *logits, ts_trace *trace, ts_error *err);
+    ts_status (*forward)(const ts_ref_model *m, ts_ref_state *s, const int32_t *ids, int64_t T, int64_t rows,
+                         void *logits, ts_trace *trace, ts_error *err);
 
     /* Appends cache.L.{conv_states,recurrent_states,k,v} (dtype as above; k, v widened, [Hkv,len,D])
      * of layer L to `out`, each name followed by `suffix`. */

@@ -41,7 +41,8 @@ ts_status ts_state_new(const ts_ref_model *m, int64_t capacity, ts_ref_state **o
         ok = layer_state_new(c, c->full[i], m->profile->kv == TS_KV_BF16, s->pages, s->table, &s->layer[i]);
     if (!ok) {
         ts_state_free(s);
-        return ts_fail(err, TS_BAD, m->w->path, NULL, "out of memory for %lld tokens of state", (long long)capacity);
+        return ts_fail(err, TS_BAD, m->w->path, NULL, "out of memory for %lld tokens of state",
+                       (long long)capacity);
     }
     *out = s;
     return TS_OK;

@@ -20,6 +20,7 @@ ts_status ts_work_new(const ts_ref_model *m, int64_t T, ts_work *w, ts_error *er
     int64_t KD = c->Hk * c->Dk, VD = c->Hv * c->Dv, CD = 2 * KD + VD, K = widest(c);
     memset(w, 0, sizeof *w);
     w->T = T;
+    /* clang-format off */
     const struct {
         ts_real **p;
         int64_t width;
@@ -32,6 +33,7 @@ ts_status ts_work_new(const ts_ref_model *m, int64_t T, ts_work *w, ts_error *er
         {&w->gate_proj, c->I}, {&w->up_proj, c->I}, {&w->act, c->I},
         {&w->cos, c->R / 2}, {&w->sin, c->R / 2}, {&w->step, K / 64 + 1}, {&w->sum, K / 64 + 1},
     };
+    /* clang-format on */
     bool ok = true;
     for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++) {
         *buffers[i].p = calloc((size_t)T, (size_t)buffers[i].width * sizeof(ts_real));
@@ -43,14 +45,16 @@ ts_status ts_work_new(const ts_ref_model *m, int64_t T, ts_work *w, ts_error *er
     if (ok && w->code && w->pos && w->len)
         return TS_OK;
     ts_work_free(w);
-    return ts_fail(err, TS_BAD, m->w->path, NULL, "out of memory for a forward pass over %lld tokens", (long long)T);
+    return ts_fail(err, TS_BAD, m->w->path, NULL, "out of memory for a forward pass over %lld tokens",
+                   (long long)T);
 }
 
 void ts_work_free(ts_work *w)
 {
     ts_real *reals[] = {
-        w->h, w->x, w->branch, w->qkv, w->conv, w->q, w->k, w->v, w->a, w->b, w->g, w->beta, w->z, w->o, w->gated,
-        w->qg, w->aq, w->gate, w->ak, w->av, w->attn, w->gate_proj, w->up_proj, w->act, w->cos, w->sin, w->step, w->sum,
+        w->h,    w->x,         w->branch,  w->qkv, w->conv,  w->q,   w->k,    w->v,    w->a,  w->b,
+        w->g,    w->beta,      w->z,       w->o,   w->gated, w->qg,  w->aq,   w->gate, w->ak, w->av,
+        w->attn, w->gate_proj, w->up_proj, w->act, w->cos,   w->sin, w->step, w->sum,
     };
     for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
         free(reals[i]);

@@ -62,8 +62,7 @@ static void gather(const ts_attention_args *a, const partition *x, int64_t kh, i
 
 /* One partition joins the merge: O = O + g acc with weight g, and (m, l, acc) is shown if asked for.
  * `record` numbers (t, h, p). */
-static void join(const ts_attention_args *a, const partition *x, int64_t kh, ts_real g, int64_t record,
-                 ts_real *O)
+static void join(const ts_attention_args *a, const partition *x, int64_t kh, ts_real g, int64_t record, ts_real *O)
 {
     if (a->m)
         a->m[record] = x->m;
@@ -82,9 +81,9 @@ static void join(const ts_attention_args *a, const partition *x, int64_t kh, ts_
     }
 }
 
-/* M = max m over the partitions with l != 0, that is, with a key (a NaN must show); over those, ascending: g = exp(m - M), L = L + g l,
- * O = O + g acc; then O / L, or +0 without a key. Partitions are evaluated twice (for M, and again for
- * the rest) so that nothing of the length of the context is kept. */
+/* M = max m over the partitions with l != 0, that is, with a key (a NaN must show); over those, ascending: g =
+ * exp(m - M), L = L + g l, O = O + g acc; then O / L, or +0 without a key. Partitions are evaluated twice (for M,
+ * and again for the rest) so that nothing of the length of the context is kept. */
 static void row(const ts_attention_args *a, int64_t t, int64_t h)
 {
     ts_real *O = a->o + (t * a->Hq + h) * a->D;

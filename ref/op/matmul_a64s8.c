@@ -14,8 +14,7 @@ static int32_t dot(const int32_t u[GROUP], const int8_t *code)
 
 /* Group g of weight row n joins the accumulators of `count` rows from t0:
  * o_t = o_t + (s step_tg) D_tg + b sum_tg */
-static void group(const ts_matmul_a64s8_args *a, int64_t n, int64_t g, int64_t t0, int64_t count,
-                  ts_real o[ROWS])
+static void group(const ts_matmul_a64s8_args *a, int64_t n, int64_t g, int64_t t0, int64_t count, ts_real o[ROWS])
 {
     const int64_t G = a->K / GROUP;
     const ts_real s = ts_mlx_scale(a->w, n, g), b = ts_mlx_bias(a->w, n, g);

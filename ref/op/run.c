@@ -10,28 +10,73 @@ static void map(ts_real (*f)(ts_real), const ts_map_args *a)
 void ts_op_run(ts_op_id id, const void *args)
 {
     switch (id) {
-    case TS_OP_EXP: map(ts_exp, args); break;
-    case TS_OP_SIGMOID: map(ts_sigmoid, args); break;
-    case TS_OP_SILU: map(ts_silu, args); break;
-    case TS_OP_SOFTPLUS: map(ts_softplus, args); break;
-    case TS_OP_RSQRT: map(ts_rsqrt, args); break;
-    case TS_OP_RESIDUAL_ADD: ts_residual_add(args); break;
-    case TS_OP_SWIGLU: ts_swiglu(args); break;
-    case TS_OP_SIGMOID_GATE: ts_sigmoid_gate(args); break;
-    case TS_OP_EMBED: ts_embed(args); break;
-    case TS_OP_RMSNORM: ts_rmsnorm(args); break;
-    case TS_OP_L2NORM: ts_l2norm(args); break;
-    case TS_OP_GATED_NORM: ts_gated_norm(args); break;
-    case TS_OP_CONV1D: ts_conv1d(args); break;
-    case TS_OP_GDN_GATES: ts_gdn_gates(args); break;
-    case TS_OP_GDN_STEP: ts_gdn_step(args); break;
-    case TS_OP_GDN_CHUNK64: ts_gdn_chunk64(args); break;
-    case TS_OP_ROPE: ts_rope(args); break;
-    case TS_OP_KV_STORE: ts_kv_store(args); break;
-    case TS_OP_ATTENTION: ts_attention(args); break;
-    case TS_OP_MATMUL_DOT32: ts_matmul_dot32(args); break;
-    case TS_OP_QUANTIZE_A64: ts_quantize_a64(args); break;
-    case TS_OP_MATMUL_A64S8: ts_matmul_a64s8(args); break;
-    case TS_OP_COUNT: break;
+    case TS_OP_EXP:
+        map(ts_exp, args);
+        break;
+    case TS_OP_SIGMOID:
+        map(ts_sigmoid, args);
+        break;
+    case TS_OP_SILU:
+        map(ts_silu, args);
+        break;
+    case TS_OP_SOFTPLUS:
+        map(ts_softplus, args);
+        break;
+    case TS_OP_RSQRT:
+        map(ts_rsqrt, args);
+        break;
+    case TS_OP_RESIDUAL_ADD:
+        ts_residual_add(args);
+        break;
+    case TS_OP_SWIGLU:
+        ts_swiglu(args);
+        break;
+    case TS_OP_SIGMOID_GATE:
+        ts_sigmoid_gate(args);
+        break;
+    case TS_OP_EMBED:
+        ts_embed(args);
+        break;
+    case TS_OP_RMSNORM:
+        ts_rmsnorm(args);
+        break;
+    case TS_OP_L2NORM:
+        ts_l2norm(args);
+        break;
+    case TS_OP_GATED_NORM:
+        ts_gated_norm(args);
+        break;
+    case TS_OP_CONV1D:
+        ts_conv1d(args);
+        break;
+    case TS_OP_GDN_GATES:
+        ts_gdn_gates(args);
+        break;
+    case TS_OP_GDN_STEP:
+        ts_gdn_step(args);
+        break;
+    case TS_OP_GDN_CHUNK64:
+        ts_gdn_chunk64(args);
+        break;
+    case TS_OP_ROPE:
+        ts_rope(args);
+        break;
+    case TS_OP_KV_STORE:
+        ts_kv_store(args);
+        break;
+    case TS_OP_ATTENTION:
+        ts_attention(args);
+        break;
+    case TS_OP_MATMUL_DOT32:
+        ts_matmul_dot32(args);
+        break;
+    case TS_OP_QUANTIZE_A64:
+        ts_quantize_a64(args);
+        break;
+    case TS_OP_MATMUL_A64S8:
+        ts_matmul_a64s8(args);
+        break;
+    case TS_OP_COUNT:
+        break;
     }
 }

@@ -41,8 +41,7 @@ static void make_vocabulary(vocabulary *v, uint32_t *seed)
     for (int i = 0; i < LETTERS; i++)
         memcpy(v->text[i], (char[]){(char)('a' + i), '\0'}, 2);
     for (int tries = 0; tries < 200 && v->count < MAX_TOKENS; tries++) {
-        int l = (int)(next_random(seed) % (uint32_t)v->count),
-            r = (int)(next_random(seed) % (uint32_t)v->count);
+        int l = (int)(next_random(seed) % (uint32_t)v->count), r = (int)(next_random(seed) % (uint32_t)v->count);
         char text[MAX_TEXT * 4];
         strcpy(text, v->text[l]);
         strcat(text, v->text[r]);
@@ -101,8 +100,7 @@ static void heap_is_the_definition(void **state)
         make_vocabulary(&v, &seed);
         assert_int_equal(ts_merge_table_init(&table, (size_t)v.count, NULL), TS_OK);
         for (int i = LETTERS; i < v.count; i++)
-            assert_int_equal(ts_merge_table_add(&table, v.left[i], v.right[i], v.rank[i], i, "x", NULL),
-                             TS_OK);
+            assert_int_equal(ts_merge_table_add(&table, v.left[i], v.right[i], v.rank[i], i, "x", NULL), TS_OK);
         for (int k = 0; k < 30; k++) {
             int32_t want[MAX_TEXT];
             size_t n = 1 + next_random(&seed) % MAX_TEXT;

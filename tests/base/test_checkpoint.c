@@ -66,7 +66,7 @@ static void assert_refused(const char *path, const char *reason)
         fail_msg("\"%s: %s: %s\" lacks \"%s\"", err.file, err.tensor, err.reason, reason);
 }
 
-#define GOOD_INDEX \
+#define GOOD_INDEX                                                                                        \
     "{\"metadata\":{\"total_size\":4},\"weight_map\":{\"a\":\"s1.safetensors\",\"b\":\"s2.safetensors\"," \
     "\"c\":\"s2.safetensors\",\"d\":\"s1.safetensors\"}}"
 

@@ -38,12 +38,13 @@ static int remove_dir(void **state)
 /* A valid flat config with one member replaced (value NULL: removed). */
 static cJSON *base_with(const char *key, const char *value)
 {
-    cJSON *o = cJSON_Parse("{\"model_type\":\"qwen3_5_text\",\"vocab_size\":97,\"hidden_size\":48,\"intermediate_size\":80,"
-                           "\"num_hidden_layers\":5,\"num_attention_heads\":6,\"num_key_value_heads\":2,\"head_dim\":24,"
-                           "\"linear_conv_kernel_dim\":4,\"linear_key_head_dim\":16,\"linear_value_head_dim\":24,"
-                           "\"linear_num_key_heads\":2,\"linear_num_value_heads\":4,\"max_position_embeddings\":4096,"
-                           "\"rms_norm_eps\":1e-6,\"eos_token_id\":7,"
-                           "\"rope_parameters\":{\"rope_type\":\"default\",\"rope_theta\":1e7,\"partial_rotary_factor\":0.25}}");
+    cJSON *o = cJSON_Parse(
+        "{\"model_type\":\"qwen3_5_text\",\"vocab_size\":97,\"hidden_size\":48,\"intermediate_size\":80,"
+        "\"num_hidden_layers\":5,\"num_attention_heads\":6,\"num_key_value_heads\":2,\"head_dim\":24,"
+        "\"linear_conv_kernel_dim\":4,\"linear_key_head_dim\":16,\"linear_value_head_dim\":24,"
+        "\"linear_num_key_heads\":2,\"linear_num_value_heads\":4,\"max_position_embeddings\":4096,"
+        "\"rms_norm_eps\":1e-6,\"eos_token_id\":7,"
+        "\"rope_parameters\":{\"rope_type\":\"default\",\"rope_theta\":1e7,\"partial_rotary_factor\":0.25}}");
     assert_non_null(o);
     cJSON_DeleteItemFromObjectCaseSensitive(o, key);
     if (value != NULL) {
@@ -85,7 +86,8 @@ static void tiny_model(void **state)
     ts_config c;
     assert_int_equal(ts_config_load("golden/models/tiny-qwen35", &c, NULL), TS_OK);
     assert_string_equal(c.model_type, "qwen3_5_text");
-    const int64_t got[] = {c.V, c.C, c.I, c.layers, c.Hq, c.Hkv, c.D, c.R, c.Hk, c.Hv, c.Dk, c.Dv, c.W, c.max_positions};
+    const int64_t got[] = {c.V, c.C,  c.I,  c.layers, c.Hq, c.Hkv, c.D,
+                           c.R, c.Hk, c.Hv, c.Dk,     c.Dv, c.W,   c.max_positions};
     const int64_t want[] = {2048, 256, 512, 8, 12, 2, 64, 16, 2, 6, 128, 128, 4, 32768};
     assert_memory_equal(got, want, sizeof got);
     assert_true(c.theta == 1e7 && c.eps == 1e-6);
@@ -126,7 +128,8 @@ static void random_models(void **state)
 static void other_models_are_refused_by_name(void **state)
 {
     (void)state;
-    const char *const files[] = {"golden/external/rand-qwen35-moe-config.json", "golden/external/rand-qwen3-next-moe-config.json",
+    const char *const files[] = {"golden/external/rand-qwen35-moe-config.json",
+                                 "golden/external/rand-qwen3-next-moe-config.json",
                                  "golden/external/rand-kimi-linear-config.json"};
     const char *const types[] = {"qwen3_5_moe_text", "qwen3_next", "kimi_linear"};
     for (size_t i = 0; i < 3; i++) {
@@ -186,13 +189,17 @@ static void rope_precedence(void **state)
     assert_refused("rope_parameters", NULL, "missing");
     assert_refused("rope_parameters", "3", "must be an object");
     assert_refused("rope_parameters", "{\"rope_theta\":1e7}", "missing");
-    assert_refused("rope_parameters", "{\"rope_type\":\"yarn\",\"rope_theta\":1e7,\"partial_rotary_factor\":0.25}", "\"yarn\"");
-    assert_refused("rope_parameters", "{\"type\":\"linear\",\"rope_theta\":1e7,\"partial_rotary_factor\":0.25}", "\"linear\"");
+    assert_refused("rope_parameters", "{\"rope_type\":\"yarn\",\"rope_theta\":1e7,\"partial_rotary_factor\":0.25}",
+                   "\"yarn\"");
+    assert_refused("rope_parameters", "{\"type\":\"linear\",\"rope_theta\":1e7,\"partial_rotary_factor\":0.25}",
+                   "\"linear\"");
     assert_refused("rope_parameters", "{\"rope_theta\":1,\"partial_rotary_factor\":0.25}", "greater than 1");
-    assert_refused("rope_parameters", "{\"rope_theta\":\"1e7\",\"partial_rotary_factor\":0.25}", "must be a number");
+    assert_refused("rope_parameters", "{\"rope_theta\":\"1e7\",\"partial_rotary_factor\":0.25}",
+                   "must be a number");
     assert_refused("rope_parameters", "{\"rope_theta\":1e7,\"partial_rotary_factor\":1.5}", "at most 1");
     assert_refused("rope_parameters", "{\"rope_theta\":1e7,\"partial_rotary_factor\":0}", "greater than 0");
-    assert_refused("rope_parameters", "{\"rope_theta\":1e7,\"partial_rotary_factor\":0.125}", "gives 3 rotary dims");
+    assert_refused("rope_parameters", "{\"rope_theta\":1e7,\"partial_rotary_factor\":0.125}",
+                   "gives 3 rotary dims");
     assert_refused("rope_parameters", "{\"rope_theta\":1e7,\"partial_rotary_factor\":0.01}", "gives 0 rotary dims");
 }
 
@@ -206,7 +213,8 @@ static void layer_kinds(void **state)
     assert_loads("full_attention_interval", "2", &c);
     const bool two[5] = {false, true, false, true, false};
     assert_memory_equal(c.full, two, sizeof two);
-    const char *list = "[\"full_attention\",\"linear_attention\",\"linear_attention\",\"linear_attention\",\"full_attention\"]";
+    const char *list =
+        "[\"full_attention\",\"linear_attention\",\"linear_attention\",\"linear_attention\",\"full_attention\"]";
     cJSON *o = base_with("layer_types", list);
     cJSON_AddNumberToObject(o, "full_attention_interval", 2);
     assert_int_equal(load(o, &c, NULL), TS_OK);
@@ -222,10 +230,21 @@ static void layer_kinds(void **state)
 static void hostile_dims(void **state)
 {
     (void)state;
-    const char *const key[] = {"vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads",
-                               "num_key_value_heads", "head_dim", "linear_num_key_heads", "linear_num_value_heads",
-                               "linear_key_head_dim", "linear_value_head_dim", "linear_conv_kernel_dim", "max_position_embeddings"};
-    const char *const value[] = {"0", "-1", "1.5", "1e300", "\"8\"", "null", "true", "[]", "{}", "4294967297", "9007199254740993"};
+    const char *const key[] = {"vocab_size",
+                               "hidden_size",
+                               "intermediate_size",
+                               "num_hidden_layers",
+                               "num_attention_heads",
+                               "num_key_value_heads",
+                               "head_dim",
+                               "linear_num_key_heads",
+                               "linear_num_value_heads",
+                               "linear_key_head_dim",
+                               "linear_value_head_dim",
+                               "linear_conv_kernel_dim",
+                               "max_position_embeddings"};
+    const char *const value[] = {"0",    "-1", "1.5", "1e300",      "\"8\"",           "null",
+                                 "true", "[]", "{}",  "4294967297", "9007199254740993"};
     for (size_t k = 0; k < sizeof key / sizeof *key; k++) {
         assert_refused(key[k], NULL, "missing");
         for (size_t v = 0; v < sizeof value / sizeof *value; v++)
@@ -282,7 +301,8 @@ static void quantization(void **state)
     assert_refused("quantization", "{\"bits\":4,\"group_size\":32}", "groups of 32");
     assert_refused("quantization", "{\"bits\":4}", "missing");
     assert_refused("quantization", "{\"bits\":4,\"group_size\":64,\"mode\":\"mxfp4\"}", "mode \"mxfp4\"");
-    assert_refused("quantization", "{\"bits\":4,\"group_size\":64,\"model.layers.0.mlp\":{\"bits\":8}}", "\"model.layers.0.mlp\"");
+    assert_refused("quantization", "{\"bits\":4,\"group_size\":64,\"model.layers.0.mlp\":{\"bits\":8}}",
+                   "\"model.layers.0.mlp\"");
     assert_refused("quantization", "{\"bits\":4,\"group_size\":64,\"lm_head\":false}", "\"lm_head\"");
     assert_refused("quantization_config", "{\"quant_method\":\"fp8\"}", "\"quant_method\"");
     assert_refused("quantization", "4", "must be an object");
@@ -315,7 +335,8 @@ static void generation_config(void **state)
     assert_loads("bos_token_id", "1", &c);
     assert_int_equal(ts_config_load(dir.path, &c, NULL), TS_OK);
     assert_int_equal(c.n_stop, 1);
-    folder_text(&dir, "generation_config.json", "{\"eos_token_id\":[7,11],\"pad_token_id\":1,\"temperature\":\"hot\"}");
+    folder_text(&dir, "generation_config.json",
+                "{\"eos_token_id\":[7,11],\"pad_token_id\":1,\"temperature\":\"hot\"}");
     assert_int_equal(ts_config_load(dir.path, &c, NULL), TS_OK);
     assert_int_equal(c.n_stop, 2);
     assert_true(ts_config_is_stop(&c, 7) && ts_config_is_stop(&c, 11) && !ts_config_is_stop(&c, 1));

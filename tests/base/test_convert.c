@@ -59,7 +59,8 @@ static void check_widening(const format *f)
         if ((h & 0x7fff) > f->infinity) {
             assert_true(isnan(x));
             assert_int_equal(ts_bits(x) >> 31, h >> 15);
-            assert_int_equal(ts_bits(x) & 0x7fffff, (uint32_t)(h & (f->infinity ^ 0x7fff)) << (23 - f->mantissa_bits));
+            assert_int_equal(ts_bits(x) & 0x7fffff, (uint32_t)(h & (f->infinity ^ 0x7fff))
+                                                        << (23 - f->mantissa_bits));
             assert_int_equal(f->narrow(x), h | 1 << (f->mantissa_bits - 1));
             continue;
         }

@@ -12,10 +12,10 @@ static void the_table_has_the_safetensors_names(void **state)
 {
     (void)state;
     static const ts_dtype_info expected[] = {
-        {"BOOL", 8}, {"U8", 8}, {"I8", 8}, {"F8_E5M2", 8}, {"F8_E4M3", 8}, {"F8_E8M0", 8},
-        {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8}, {"I16", 16}, {"U16", 16}, {"F16", 16}, {"BF16", 16},
-        {"I32", 32}, {"U32", 32}, {"F32", 32}, {"I64", 64}, {"U64", 64}, {"F64", 64}, {"C64", 64},
-        {"F4", 4}, {"F6_E2M3", 6}, {"F6_E3M2", 6},
+        {"BOOL", 8},        {"U8", 8},          {"I8", 8},      {"F8_E5M2", 8}, {"F8_E4M3", 8}, {"F8_E8M0", 8},
+        {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8}, {"I16", 16},    {"U16", 16},    {"F16", 16},    {"BF16", 16},
+        {"I32", 32},        {"U32", 32},        {"F32", 32},    {"I64", 64},    {"U64", 64},    {"F64", 64},
+        {"C64", 64},        {"F4", 4},          {"F6_E2M3", 6}, {"F6_E3M2", 6},
     };
     assert_int_equal(TS_DTYPE_COUNT, sizeof expected / sizeof expected[0]);
     for (int i = 0; i < TS_DTYPE_COUNT; i++) {
@@ -83,7 +83,7 @@ static void types_only_carried_read_as_nan(void **state)
 {
     (void)state;
     static const ts_dtype carried[] = {TS_F8_E5M2, TS_F8_E4M3, TS_F8_E8M0, TS_F8_E4M3FNUZ, TS_F8_E5M2FNUZ,
-                                       TS_C64, TS_F4, TS_F6_E2M3, TS_F6_E3M2};
+                                       TS_C64,     TS_F4,      TS_F6_E2M3, TS_F6_E3M2};
     uint64_t zero[2] = {0, 0};
     for (size_t i = 0; i < sizeof carried / sizeof carried[0]; i++) {
         ts_tensor t = {.dtype = carried[i], .ndim = 1, .dim = {2}, .data = zero, .size = sizeof zero};

@@ -75,7 +75,10 @@ static void draws_are_independent(void **state)
 {
     (void)state;
     static float other[MANY];
-    static const struct { uint64_t seed; uint32_t stream; } from[] = {{2024, 4}, {2025, 3}, {2024 + ((uint64_t)1 << 32), 3}};
+    static const struct {
+        uint64_t seed;
+        uint32_t stream;
+    } from[] = {{2024, 4}, {2025, 3}, {2024 + ((uint64_t)1 << 32), 3}};
     for (int k = 0; k < 4; k++) {
         double product = 0;
         generate("normal", 2024, 3, many, MANY);
@@ -89,8 +92,8 @@ static void draws_are_independent(void **state)
     }
 }
 
-static const char *const all[] = {"normal", "normal:0.5", "bf16:3", "uniform:-1:1", "const:2", "ladder:1,2,3",
-                                  "ints:-9:9", "pow2:-3:3", "index", "special"};
+static const char *const all[] = {"normal",       "normal:0.5", "bf16:3",    "uniform:-1:1", "const:2",
+                                  "ladder:1,2,3", "ints:-9:9",  "pow2:-3:3", "index",        "special"};
 enum { ALL = sizeof all / sizeof all[0] };
 
 static void an_element_never_depends_on_the_length(void **state)
@@ -212,12 +215,54 @@ static void bad_specs_are_named(void **state)
 {
     (void)state;
     static const char *const bad[] = {
-        "", "gauss", "norma", "normals", "Normal", "normal:", "normal:x", "normal:1:2", "normal:1e38", "normal:nan",
-        "normal:1 ", "normal: 1", "normal:1,", "bf16", "bf16:", "bf16:inf", "uniform", "uniform:1", "uniform:1:2:3",
-        "uniform:2:1", "uniform:0:inf", "uniform:0:1e39", "const", "const:", "const:1:2", "const:nan", "const:1e400",
-        "const:1x", "ladder", "ladder:", "ladder:1,", "ladder:,1", "ladder:1,,2", "ladder:1:2", "ladder:1;2",
-        "ints:0", "ints:1.5:2", "ints:3:2", "ints:0:16777217", "ints:nan:1", "pow2:-150:0", "pow2:0:128", "pow2:0:0.5",
-        "index:1", "index:", "special:", "special:1", " normal",
+        "",
+        "gauss",
+        "norma",
+        "normals",
+        "Normal",
+        "normal:",
+        "normal:x",
+        "normal:1:2",
+        "normal:1e38",
+        "normal:nan",
+        "normal:1 ",
+        "normal: 1",
+        "normal:1,",
+        "bf16",
+        "bf16:",
+        "bf16:inf",
+        "uniform",
+        "uniform:1",
+        "uniform:1:2:3",
+        "uniform:2:1",
+        "uniform:0:inf",
+        "uniform:0:1e39",
+        "const",
+        "const:",
+        "const:1:2",
+        "const:nan",
+        "const:1e400",
+        "const:1x",
+        "ladder",
+        "ladder:",
+        "ladder:1,",
+        "ladder:,1",
+        "ladder:1,,2",
+        "ladder:1:2",
+        "ladder:1;2",
+        "ints:0",
+        "ints:1.5:2",
+        "ints:3:2",
+        "ints:0:16777217",
+        "ints:nan:1",
+        "pow2:-150:0",
+        "pow2:0:128",
+        "pow2:0:0.5",
+        "index:1",
+        "index:",
+        "special:",
+        "special:1",
+        " normal",
     };
     float y[4];
     ts_error err;

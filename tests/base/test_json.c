@@ -66,8 +66,16 @@ static void accepts(void **state)
 {
     (void)state;
     const char *const text[] = {
-        "{}", " [ ] \r\n\t", "null", "0", "-0.5e+3", "[1,2.25,-3E-7,true,false,null]", "\"\"",
-        "{\"a\":{\"a\":{\"a\":1}},\"A\":2}", "[{\"k\":1},{\"k\":1}]", "\"\\u00e9 \\\\u0000 \xC3\xA9 \xF0\x9F\x98\x80 \\ud83d\\ude00\"",
+        "{}",
+        " [ ] \r\n\t",
+        "null",
+        "0",
+        "-0.5e+3",
+        "[1,2.25,-3E-7,true,false,null]",
+        "\"\"",
+        "{\"a\":{\"a\":{\"a\":1}},\"A\":2}",
+        "[{\"k\":1},{\"k\":1}]",
+        "\"\\u00e9 \\\\u0000 \xC3\xA9 \xF0\x9F\x98\x80 \\ud83d\\ude00\"",
     };
     for (size_t i = 0; i < sizeof text / sizeof *text; i++)
         assert_good(text[i]);
@@ -79,21 +87,50 @@ static void refuses(void **state)
     const struct {
         const char *text, *reason;
     } bad[] = {
-        {"", "ends too early"},        {"  ", "ends too early"},          {"{\"a\":", "ends too early"},
-        {"{} x", "unexpected"},        {"{} {}", "not JSON"},             {"[1,]", "not JSON"},
-        {"{\"a\":1,}", "not JSON"},    {"{'a':1}", "unexpected"},         {"[1 2]", "not JSON"},
-        {"tru", "not JSON"},           {"truefalse", "not JSON"},         {"NaN", "unexpected"},
-        {"Infinity", "unexpected"},    {"// c\n1", "unexpected"},         {"\xEF\xBB\xBF{}", "unexpected"},
-        {"01", "malformed number"},    {"-", "malformed number"},         {"1.", "malformed number"},
-        {".5", "unexpected"},          {"1e", "malformed number"},        {"+1", "unexpected"},
-        {"-01", "malformed number"},   {"0x10", "unexpected"},            {"\"a", "unterminated string"},
-        {"\"a\\", "unterminated"},     {"\"\\", "unterminated"},          {"\"\\q\"", "unknown escape"},
-        {"\"\\ud800\"", "not JSON"},   {"\"\\u12\"", "not JSON"},         {"\"\\u0000\"", "escaped NUL"},
-        {"\"a\nb\"", "control"},       {"\"\xC0\x80\"", "invalid UTF-8"}, {"\"\xED\xA0\x80\"", "invalid UTF-8"},
-        {"\"\xF4\x90\x80\x80\"", "invalid UTF-8"}, {"\"\xE2\x82\"", "invalid UTF-8"}, {"\"\xFF\"", "invalid UTF-8"},
-        {"\"\xE0\x80\x80\"", "invalid UTF-8"},     {"\"\xF0\x80\x80\x80\"", "invalid UTF-8"}, {"\"\xC3", "invalid UTF-8"},
-        {"}", "not JSON"},             {"]]]][[[[", "not JSON"},          {"[}", "not JSON"},
-        {"{\"a\":1,\"a\":1}", "duplicate key"},    {"[[{\"b\":{\"a\":1,\"c\":2,\"a\":1}}]]", "duplicate key"},
+        {"", "ends too early"},
+        {"  ", "ends too early"},
+        {"{\"a\":", "ends too early"},
+        {"{} x", "unexpected"},
+        {"{} {}", "not JSON"},
+        {"[1,]", "not JSON"},
+        {"{\"a\":1,}", "not JSON"},
+        {"{'a':1}", "unexpected"},
+        {"[1 2]", "not JSON"},
+        {"tru", "not JSON"},
+        {"truefalse", "not JSON"},
+        {"NaN", "unexpected"},
+        {"Infinity", "unexpected"},
+        {"// c\n1", "unexpected"},
+        {"\xEF\xBB\xBF{}", "unexpected"},
+        {"01", "malformed number"},
+        {"-", "malformed number"},
+        {"1.", "malformed number"},
+        {".5", "unexpected"},
+        {"1e", "malformed number"},
+        {"+1", "unexpected"},
+        {"-01", "malformed number"},
+        {"0x10", "unexpected"},
+        {"\"a", "unterminated string"},
+        {"\"a\\", "unterminated"},
+        {"\"\\", "unterminated"},
+        {"\"\\q\"", "unknown escape"},
+        {"\"\\ud800\"", "not JSON"},
+        {"\"\\u12\"", "not JSON"},
+        {"\"\\u0000\"", "escaped NUL"},
+        {"\"a\nb\"", "control"},
+        {"\"\xC0\x80\"", "invalid UTF-8"},
+        {"\"\xED\xA0\x80\"", "invalid UTF-8"},
+        {"\"\xF4\x90\x80\x80\"", "invalid UTF-8"},
+        {"\"\xE2\x82\"", "invalid UTF-8"},
+        {"\"\xFF\"", "invalid UTF-8"},
+        {"\"\xE0\x80\x80\"", "invalid UTF-8"},
+        {"\"\xF0\x80\x80\x80\"", "invalid UTF-8"},
+        {"\"\xC3", "invalid UTF-8"},
+        {"}", "not JSON"},
+        {"]]]][[[[", "not JSON"},
+        {"[}", "not JSON"},
+        {"{\"a\":1,\"a\":1}", "duplicate key"},
+        {"[[{\"b\":{\"a\":1,\"c\":2,\"a\":1}}]]", "duplicate key"},
         {"{\"a\":1,\"\\u0061\":1}", "duplicate key"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
@@ -200,8 +237,9 @@ static void integers(void **state)
     (void)state;
     ts_error err = {0};
     int64_t x = -1;
-    cJSON *o = object("{\"a\":7,\"A\":8,\"f\":1.5,\"s\":\"7\",\"n\":null,\"big\":9007199254740992,\"most\":9007199254740991,"
-                      "\"least\":-9007199254740991,\"huge\":1e300,\"inf\":1e999,\"e\":2e3}");
+    cJSON *o = object(
+        "{\"a\":7,\"A\":8,\"f\":1.5,\"s\":\"7\",\"n\":null,\"big\":9007199254740992,\"most\":9007199254740991,"
+        "\"least\":-9007199254740991,\"huge\":1e300,\"inf\":1e999,\"e\":2e3}");
     assert_int_equal(ts_json_int("f", o, "a", 0, 10, &x, &err), TS_OK);
     assert_int_equal(x, 7);
     assert_int_equal(ts_json_int("f", o, "e", 0, 5000, &x, &err), TS_OK);

@@ -66,8 +66,7 @@ static void uniforms_of_the_sampler_golden(void **state)
     cJSON *json = read_golden();
     const cJSON *item;
     int checked = 0;
-    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(json, "cases"))
-    {
+    cJSON_ArrayForEach (item, cJSON_GetObjectItemCaseSensitive(json, "cases")) {
         const cJSON *result = cJSON_GetObjectItemCaseSensitive(item, "result");
         const cJSON *u = cJSON_GetObjectItemCaseSensitive(result, "u");
         if (!cJSON_IsNumber(u)) /* greedy cases and refused ones draw nothing */

@@ -100,17 +100,20 @@ static void accepts(void **state)
     assert_opens("{}      ", 0, 0);
     assert_opens("{\"a\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[0,4]}}", 4, 1);
     assert_opens("{\"__metadata__\":{},\"a\":{\"dtype\":\"F4\",\"shape\":[2],\"data_offsets\":[0,1]}}", 1, 1);
-    assert_opens("{\"z\":{\"dtype\":\"F32\",\"shape\":[0,3],\"data_offsets\":[4,4]},\"a\":{\"shape\":[1,1,1,1,1,1,1,4],\"data_offsets\""
+    assert_opens("{\"z\":{\"dtype\":\"F32\",\"shape\":[0,3],\"data_offsets\":[4,4]},\"a\":{\"shape\":[1,1,1,1,1,1,"
+                 "1,4],\"data_offsets\""
                  ":[0,4],\"dtype\":\"U8\"},\"y\":{\"dtype\":\"I8\",\"shape\":[0],\"data_offsets\":[0,0]}}",
                  4, 3);
-    assert_opens("{\"b\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[4,5]},\"a\":{\"dtype\":\"F32\",\"shape\":[1],"
-                 "\"data_offsets\":[0,4]}}",
-                 5, 2);
+    assert_opens(
+        "{\"b\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[4,5]},\"a\":{\"dtype\":\"F32\",\"shape\":[1],"
+        "\"data_offsets\":[0,4]}}",
+        5, 2);
 }
 
 #define ONE(dtype, shape, offsets) "{\"a\":{\"dtype\":" dtype ",\"shape\":" shape ",\"data_offsets\":" offsets "}}"
-#define TWO(one, two) \
-    "{\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":" one "},\"b\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":" two "}}"
+#define TWO(one, two)                                              \
+    "{\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":" one \
+    "},\"b\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":" two "}}"
 
 static void refuses(void **state)
 {
@@ -163,9 +166,11 @@ static void refuses(void **state)
         {TWO("[0,4]", "[5,9]"), 9, "b", "gap"},
         {TWO("[0,4]", "[3,7]"), 8, "b", "overlap"},
         {TWO("[0,4]", "[0,4]"), 4, "b", "overlap"},
-        {"{\"a\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]},\"a\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}}",
+        {"{\"a\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]},\"a\":{\"dtype\":\"U8\",\"shape\":[0],"
+         "\"data_offsets\":[0,0]}}",
          0, "a", "duplicate key"},
-        {"{\"a\":{\"dtype\":\"U8\",\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}}", 0, "dtype", "duplicate key"},
+        {"{\"a\":{\"dtype\":\"U8\",\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}}", 0, "dtype",
+         "duplicate key"},
         {"{\"a\xFF\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}}", 0, "", "UTF-8"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
@@ -361,14 +366,9 @@ static void write_refuses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(goldens_open),
-        cmocka_unit_test(accepts),
-        cmocka_unit_test(refuses),
-        cmocka_unit_test(bad_files),
-        cmocka_unit_test(mangled),
-        cmocka_unit_test(many_tensors),
-        cmocka_unit_test(writes),
-        cmocka_unit_test(write_refuses),
+        cmocka_unit_test(goldens_open), cmocka_unit_test(accepts),       cmocka_unit_test(refuses),
+        cmocka_unit_test(bad_files),    cmocka_unit_test(mangled),       cmocka_unit_test(many_tensors),
+        cmocka_unit_test(writes),       cmocka_unit_test(write_refuses),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

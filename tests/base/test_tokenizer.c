@@ -317,8 +317,7 @@ static void lone_continuation_byte(void **state)
 static void a_megabyte_in_one_piece(void **state)
 {
     (void)state;
-    static const char *const units[] = {"a", "\xCC\x81",         " ",          "\n",
-                                        "!", "\xCC\x81\xCC\xA3", "<|im_start", "'s "};
+    static const char *const units[] = {"a", "\xCC\x81", " ", "\n", "!", "\xCC\x81\xCC\xA3", "<|im_start", "'s "};
     const size_t room = 1 << 20;
     char *text = malloc(room + 1);
     assert_non_null(text);

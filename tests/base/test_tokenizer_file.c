@@ -74,11 +74,9 @@ static void accepted_variants_give_the_same_ids(void **state)
         {"{\"type\": \"NFC\"}", "null"},
         {"{\"type\": \"NFC\"}", "{\"type\": \"Sequence\", \"normalizers\": [{\"type\": \"NFC\"}]}"},
         {"{\"type\": \"NFC\"}", "{\"type\": \"Sequence\", \"normalizers\": []}"},
-        {"\"post_processor\": null",
-         "\"post_processor\": {\"type\": \"ByteLevel\", \"trim_offsets\": false}"},
-        {"\"post_processor\": null",
-         "\"post_processor\": {\"type\": \"TemplateProcessing\", \"single\": "
-         "[{\"Sequence\": {\"id\": \"A\", \"type_id\": 0}}], \"special_tokens\": {}}"},
+        {"\"post_processor\": null", "\"post_processor\": {\"type\": \"ByteLevel\", \"trim_offsets\": false}"},
+        {"\"post_processor\": null", "\"post_processor\": {\"type\": \"TemplateProcessing\", \"single\": "
+                                     "[{\"Sequence\": {\"id\": \"A\", \"type_id\": 0}}], \"special_tokens\": {}}"},
         {"\"unk_token\": null", "\"continuing_subword_prefix\": \"\", \"end_of_word_suffix\": \"\""},
         {"\"dropout\": null", "\"dropout\": 0.0"},
         {"\"<\": 6", "\"<\": 6, \"<e>\": 9"},
@@ -111,9 +109,9 @@ static void options_change_the_ids(void **state)
         TS_OK);
     assert_encodes(t, "abaab", one, 3);
     ts_tokenizer_close(t);
-    assert_int_equal(open_changed("\"added_tokens\": [",
-                                  "\"added_tokens\": [{\"id\": 8, \"content\": \"<e>ab\"},", &t, NULL),
-                     TS_OK);
+    assert_int_equal(
+        open_changed("\"added_tokens\": [", "\"added_tokens\": [{\"id\": 8, \"content\": \"<e>ab\"},", &t, NULL),
+        TS_OK);
     assert_encodes(t, "<e>ab<e><", longest, 3);
     ts_tokenizer_close(t);
 }
@@ -127,13 +125,12 @@ static void bad_files_are_named(void **state)
         {"\"truncation\": null", "\"truncation\": {\"max_length\": 4}", "truncation", "not supported"},
         {"\"padding\": null", "\"padding\": {\"x\": 4}", "padding", "not supported"},
         {"{\"type\": \"NFC\"}", "{\"type\": \"NFKC\"}", "normalizer", "NFKC"},
-        {"{\"type\": \"NFC\"}", "{\"type\": \"Sequence\", \"normalizers\": [{\"type\": \"Strip\"}]}",
-         "normalizer", "Strip"},
+        {"{\"type\": \"NFC\"}", "{\"type\": \"Sequence\", \"normalizers\": [{\"type\": \"Strip\"}]}", "normalizer",
+         "Strip"},
         {"{\"type\": \"NFC\"}", "\"NFC\"", "normalizer", "no type"},
         {"\"type\": \"Split\"", "\"type\": \"Punctuation\"", "pre_tokenizer", "Punctuation"},
         {"{\"Regex\": \" ?[a-z]+\"}", "{\"String\": \" \"}", "pre_tokenizer", "Split pattern"},
-        {"{\"Regex\": \" ?[a-z]+\"}", "{\"Regex\": \"[a-z\"}", "pre_tokenizer.pattern.Regex",
-         "class without end"},
+        {"{\"Regex\": \" ?[a-z]+\"}", "{\"Regex\": \"[a-z\"}", "pre_tokenizer.pattern.Regex", "class without end"},
         {"{\"Regex\": \" ?[a-z]+\"}", "{\"Regex\": 4}", "pre_tokenizer", "Split pattern"},
         {"\"Isolated\"", "\"Removed\"", "pre_tokenizer.behavior", "Removed"},
         {"\"invert\": false", "\"invert\": true", "invert", "true"},
@@ -166,10 +163,8 @@ static void bad_files_are_named(void **state)
         {"\"id\": 9", "\"id\": 16777216", "added_tokens", "0..16777215"},
         {"\"id\": 9", "\"id\": -1", "added_tokens", "0..16777215"},
         {"\"id\": 9", "\"id\": \"9\"", "added_tokens", "0..16777215"},
-        {"\"added_tokens\": [", "\"added_tokens\": [{\"id\": 10, \"content\": \"<e>\"},", "added_tokens",
-         "twice"},
-        {"\"added_tokens\": [", "\"added_tokens\": [{\"id\": 9, \"content\": \"<f>\"},", "added_tokens",
-         "this id"},
+        {"\"added_tokens\": [", "\"added_tokens\": [{\"id\": 10, \"content\": \"<e>\"},", "added_tokens", "twice"},
+        {"\"added_tokens\": [", "\"added_tokens\": [{\"id\": 9, \"content\": \"<f>\"},", "added_tokens", "this id"},
         {"\"added_tokens\": [", "\"added_tokens\": [7, ", "content", "not an object"},
         {"\"b\": 1", "\"b\": 0", "model.vocab", "\"b\": another token has this id"},
         {"\"b\": 1", "\"b\": 1.5", "model.vocab", "\"b\": the id must be"},

@@ -170,8 +170,9 @@ static void bad_orders(void **state)
     const struct {
         const char *order, *reason;
     } row[] = {
-        {"[\"b\",\"a\"]", NULL},        {"", "ends too early"},           {"{}", "must be a list"},
-        {"[\"a\"]", "1 of the 2"},      {"[\"a\",\"a\"]", "twice"},       {"[\"a\",\"b\",\"a\"]", "more than the 2"},
+        {"[\"b\",\"a\"]", NULL},           {"", "ends too early"},
+        {"{}", "must be a list"},          {"[\"a\"]", "1 of the 2"},
+        {"[\"a\",\"a\"]", "twice"},        {"[\"a\",\"b\",\"a\"]", "more than the 2"},
         {"[\"a\",\"c\"]", "not a tensor"}, {"[\"a\",1]", "not a string"},
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {

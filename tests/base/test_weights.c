@@ -252,9 +252,13 @@ static void extra_tensors(void **state)
     set s;
     const float x = 1, nan[1] = {0};
     const char *const fine[] = {"mtp.fc.weight", "model.visual.patch_embed.weight", "vision_tower.blocks.0.weight"};
-    const char *const bad[] = {"model.layers.0.mlp.gate.weight", "model.layers.4.input_layernorm.weight",
-                               "model.layers.0.self_attn.q_proj.weight", "lm_head.bias", "model.norm.bias",
-                               "model.layers.00.input_layernorm.weight", "model.embed_tokens.scales"};
+    const char *const bad[] = {"model.layers.0.mlp.gate.weight",
+                               "model.layers.4.input_layernorm.weight",
+                               "model.layers.0.self_attn.q_proj.weight",
+                               "lm_head.bias",
+                               "model.norm.bias",
+                               "model.layers.00.input_layernorm.weight",
+                               "model.embed_tokens.scales"};
     set_open(&s, ASYM);
     for (size_t i = 0; i < sizeof fine / sizeof *fine; i++)
         set_add(&s, fine[i], TS_F32, 1, 1, nan, 4);
@@ -321,7 +325,8 @@ static void mangled_files(void **state)
     for (size_t cut = 0; cut < size; cut += cut < 64 ? 1 : 1 + size / 150) {
         folder_write(&dir, "w.safetensors", good, cut);
         w = NULL;
-        assert_int_equal(ts_weights_load_files(ASYM "-config.json", folder_file(&dir, "w.safetensors", path), &w, NULL), TS_BAD);
+        assert_int_equal(
+            ts_weights_load_files(ASYM "-config.json", folder_file(&dir, "w.safetensors", path), &w, NULL), TS_BAD);
         assert_null(w);
     }
     for (size_t at = 0; at < 8 + header; at += 11) {

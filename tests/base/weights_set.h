@@ -77,7 +77,8 @@ static inline void set_remove(set *s, const char *name)
     s->n--;
 }
 
-static inline void set_add(set *s, const char *name, ts_dtype dtype, int64_t rows, int64_t columns, const void *data, size_t size)
+static inline void set_add(set *s, const char *name, ts_dtype dtype, int64_t rows, int64_t columns,
+                           const void *data, size_t size)
 {
     s->t[s->n++] = (ts_tensor){name, dtype, 2, {rows, columns}, data, size};
 }

@@ -18,7 +18,8 @@
 
 #define ROOM 512
 
-static float f32_of_hex(const cJSON *hex) {
+static float f32_of_hex(const cJSON *hex)
+{
     assert_true(cJSON_IsString(hex));
     uint32_t bits = (uint32_t)strtoul(hex->valuestring, NULL, 16);
     float x;
@@ -26,19 +27,26 @@ static float f32_of_hex(const cJSON *hex) {
     return x;
 }
 
-static const cJSON *member(const cJSON *object, const char *key) {
+static const cJSON *member(const cJSON *object, const char *key)
+{
     const cJSON *m = cJSON_GetObjectItemCaseSensitive(object, key);
-    if (!m) fail_msg("no member %s", key);
+    if (!m)
+        fail_msg("no member %s", key);
     return m;
 }
 
-static uint64_t u64_of(const cJSON *c, const char *key) {
+static uint64_t u64_of(const cJSON *c, const char *key)
+{
     return strtoull(member(c, key)->valuestring, NULL, 16);
 }
 
-static int64_t int_of(const cJSON *c, const char *key) { return (int64_t)member(c, key)->valuedouble; }
+static int64_t int_of(const cJSON *c, const char *key)
+{
+    return (int64_t)member(c, key)->valuedouble;
+}
 
-static ts_sampling sampling_of(const cJSON *c) {
+static ts_sampling sampling_of(const cJSON *c)
+{
     return (ts_sampling){
         .temperature = f32_of_hex(member(c, "temperature_hex")),
         .top_k = int_of(c, "top_k"),
@@ -52,12 +60,15 @@ static ts_sampling sampling_of(const cJSON *c) {
     };
 }
 
-static void same_double(const cJSON *result, const char *key, double got) {
+static void same_double(const cJSON *result, const char *key, double got)
+{
     double want = member(result, key)->valuedouble;
-    if (memcmp(&want, &got, sizeof got) != 0) fail_msg("%s: %.17g, want %.17g", key, got, want);
+    if (memcmp(&want, &got, sizeof got) != 0)
+        fail_msg("%s: %.17g, want %.17g", key, got, want);
 }
 
-static void same_draw(const cJSON *result, const ts_sample *how) {
+static void same_draw(const cJSON *result, const ts_sample *how)
+{
     const cJSON *ids = member(result, "candidates"), *weights = member(result, "weights_hex");
     assert_int_equal(how->count, int_of(result, "count"));
     assert_int_equal(how->count, cJSON_GetArraySize(ids));
@@ -76,7 +87,8 @@ static void same_draw(const cJSON *result, const ts_sample *how) {
     assert_int_equal(how->near, cJSON_IsTrue(member(result, "near")));
 }
 
-static void same_result(const cJSON *result, ts_status status, const ts_sample *how, const ts_error *err) {
+static void same_result(const cJSON *result, ts_status status, const ts_sample *how, const ts_error *err)
+{
     const cJSON *error = cJSON_GetObjectItem(result, "error");
     if (error) {
         assert_int_equal(status, TS_BAD);
@@ -87,23 +99,30 @@ static void same_result(const cJSON *result, ts_status status, const ts_sample *
     assert_int_equal(how->token, int_of(result, "token"));
     bool greedy = strcmp(member(result, "path")->valuestring, "argmax") == 0;
     assert_int_equal(how->greedy, greedy);
-    if (!greedy) same_draw(result, how);
+    if (!greedy)
+        same_draw(result, how);
 }
 
-static void test_golden(void **state) {
+static void test_golden(void **state)
+{
     (void)state;
     cJSON *root = NULL, *c, *item;
     assert_int_equal(ts_json_load("golden/external/sampler.json", &root, NULL), TS_OK);
     int cases = 0;
-    cJSON_ArrayForEach(c, member(root, "cases")) {
+    cJSON_ArrayForEach (c, member(root, "cases")) {
         float logits[ROOM], weights[ROOM];
         int32_t history[ROOM], ids[ROOM], V = 0, n = 0;
-        cJSON_ArrayForEach(item, member(c, "logits_hex")) if (V < ROOM) logits[V++] = f32_of_hex(item);
-        cJSON_ArrayForEach(item, member(c, "history")) if (n < ROOM) history[n++] = item->valueint;
+        cJSON_ArrayForEach (item, member(c, "logits_hex"))
+            if (V < ROOM)
+                logits[V++] = f32_of_hex(item);
+        cJSON_ArrayForEach (item, member(c, "history"))
+            if (n < ROOM)
+                history[n++] = item->valueint;
         ts_sampling s = sampling_of(c);
         ts_sample how = {.candidates = ids, .weights = weights};
         ts_error err = {0};
-        ts_status status = ts_sample_token(&s, logits, V, history, (size_t)n, u64_of(c, "position_hex"), &how, &err);
+        ts_status status = ts_sample_token(&s, logits, V, history, (size_t)n, u64_of(c, "position_hex"), &how,
+                                           &err);
         print_message("  %s\n", member(c, "name")->valuestring);
         same_result(member(c, "result"), status, &how, &err);
         cases++;
@@ -113,20 +132,25 @@ static void test_golden(void **state) {
 }
 
 /* Multiples of 1/8 in [-4,4): ties are common. */
-static void fill(float *logits, int n, uint64_t seed) {
-    for (int i = 0; i < n; i++) logits[i] = (float)floor(ts_uniform(seed, (uint64_t)i, TS_DRAW_INPUT) * 64.0) / 8.0f - 4.0f;
+static void fill(float *logits, int n, uint64_t seed)
+{
+    for (int i = 0; i < n; i++)
+        logits[i] = (float)floor(ts_uniform(seed, (uint64_t)i, TS_DRAW_INPUT) * 64.0) / 8.0f - 4.0f;
 }
 
 static ts_sample must_sample(const ts_sampling *s, const float *logits, int64_t V, uint64_t position,
-                             int32_t *candidates, float *weights) {
+                             int32_t *candidates, float *weights)
+{
     ts_sample how = {.candidates = candidates, .weights = weights};
     ts_error err = {0};
-    if (ts_sample_token(s, logits, V, NULL, 0, position, &how, &err) != TS_OK) fail_msg("%s", err.reason);
+    if (ts_sample_token(s, logits, V, NULL, 0, position, &how, &err) != TS_OK)
+        fail_msg("%s", err.reason);
     return how;
 }
 
 /* 100000 draws; 3.5 and 37.7 are the 0.001 and 0.999 quantiles of chi-square, 15 degrees of freedom. */
-static void test_distribution(void **state) {
+static void test_distribution(void **state)
+{
     (void)state;
     enum { V = 16, DRAWS = 100000 };
     ts_sampling s = ts_sampling_default();
@@ -135,9 +159,11 @@ static void test_distribution(void **state) {
     float logits[V];
     fill(logits, V, 3);
     int seen[V] = {0};
-    for (uint64_t i = 0; i < DRAWS; i++) seen[must_sample(&s, logits, V, i, NULL, NULL).token]++;
+    for (uint64_t i = 0; i < DRAWS; i++)
+        seen[must_sample(&s, logits, V, i, NULL, NULL).token]++;
     double total = 0.0, chi2 = 0.0;
-    for (int i = 0; i < V; i++) total += exp((double)logits[i] / 1.5);
+    for (int i = 0; i < V; i++)
+        total += exp((double)logits[i] / 1.5);
     for (int i = 0; i < V; i++) {
         double want = DRAWS * exp((double)logits[i] / 1.5) / total;
         assert_true(want > 20.0);
@@ -147,7 +173,8 @@ static void test_distribution(void **state) {
     assert_true(chi2 < 37.7 && chi2 > 3.5);
 }
 
-static void test_top_1_is_greedy(void **state) {
+static void test_top_1_is_greedy(void **state)
+{
     (void)state;
     enum { V = 40 };
     ts_sampling greedy = ts_sampling_default(), top1 = greedy;
@@ -156,14 +183,16 @@ static void test_top_1_is_greedy(void **state) {
     for (uint64_t i = 0; i < 500; i++) {
         float logits[V];
         fill(logits, V, i);
-        ts_sample a = must_sample(&greedy, logits, V, i, NULL, NULL), b = must_sample(&top1, logits, V, i, NULL, NULL);
+        ts_sample a = must_sample(&greedy, logits, V, i, NULL, NULL),
+                  b = must_sample(&top1, logits, V, i, NULL, NULL);
         assert_int_equal(a.token, b.token);
         assert_int_equal(a.boundary, b.boundary);
         assert_true(a.greedy && !b.greedy && b.count == 1);
     }
 }
 
-static void test_one_id(void **state) {
+static void test_one_id(void **state)
+{
     (void)state;
     ts_sampling s = ts_sampling_default();
     s.temperature = 1.0f;
@@ -173,7 +202,8 @@ static void test_one_id(void **state) {
     assert_true(how.u == ts_uniform(5, 3, TS_DRAW_SAMPLE));
 }
 
-static void test_all_equal(void **state) {
+static void test_all_equal(void **state)
+{
     (void)state;
     enum { V = 100 };
     float logits[V] = {0};
@@ -183,12 +213,15 @@ static void test_all_equal(void **state) {
     for (uint64_t i = 0; i < 200; i++) {
         ts_sample how = must_sample(&s, logits, V, i, ids, NULL);
         assert_int_equal(how.token, (int)floor(ts_uniform(0, i, TS_DRAW_SAMPLE) * V));
-        for (int j = 0; j < V; j++) assert_int_equal(ids[j], j);
+        for (int j = 0; j < V; j++)
+            assert_int_equal(ids[j], j);
     }
 }
 
-static void shuffle(int32_t *order, int n, uint64_t seed) {
-    for (int i = 0; i < n; i++) order[i] = i;
+static void shuffle(int32_t *order, int n, uint64_t seed)
+{
+    for (int i = 0; i < n; i++)
+        order[i] = i;
     for (int i = n - 1; i > 0; i--) {
         int j = (int)(ts_uniform(seed, (uint64_t)i, TS_DRAW_INPUT) * (i + 1));
         int32_t t = order[i];
@@ -198,7 +231,8 @@ static void shuffle(int32_t *order, int n, uint64_t seed) {
 }
 
 /* Renaming ids renames candidates, and within equal logits ids ascend; weights and the draw stay. */
-static void test_permutation(void **state) {
+static void test_permutation(void **state)
+{
     (void)state;
     enum { V = 60 };
     ts_sampling s = ts_sampling_default();
@@ -211,7 +245,8 @@ static void test_permutation(void **state) {
         int32_t order[V], ids[V], moved_ids[V];
         fill(logits, V, round);
         shuffle(order, V, round + 1000);
-        for (int i = 0; i < V; i++) moved[order[i]] = logits[i];
+        for (int i = 0; i < V; i++)
+            moved[order[i]] = logits[i];
         ts_sample a = must_sample(&s, logits, V, round, ids, weights);
         ts_sample b = must_sample(&s, moved, V, round, moved_ids, moved_weights);
         assert_true(a.index == b.index && a.count == b.count && a.total == b.total && a.boundary == b.boundary);
@@ -223,12 +258,14 @@ static void test_permutation(void **state) {
     }
 }
 
-static void test_large_vocabulary(void **state) {
+static void test_large_vocabulary(void **state)
+{
     (void)state;
     enum { V = 248320 };
     float *logits = malloc(V * sizeof *logits), *weights = malloc(V * sizeof *weights);
     assert_true(logits && weights);
-    for (uint64_t i = 0; i < V; i++) logits[i] = (float)ts_uniform(1, i, TS_DRAW_INPUT) * 30.0f - 15.0f;
+    for (uint64_t i = 0; i < V; i++)
+        logits[i] = (float)ts_uniform(1, i, TS_DRAW_INPUT) * 30.0f - 15.0f;
     ts_sampling s = ts_sampling_default();
     s.temperature = 0.6f;
     clock_t start = clock();
@@ -236,13 +273,15 @@ static void test_large_vocabulary(void **state) {
     double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
     print_message("  V = 248320: %.3f s\n", seconds);
     assert_int_equal(how.count, V);
-    for (int64_t i = 1; i < V; i++) assert_true(weights[i] <= weights[i - 1]);
+    for (int64_t i = 1; i < V; i++)
+        assert_true(weights[i] <= weights[i - 1]);
     assert_true(seconds < 5.0);
     free(logits);
     free(weights);
 }
 
-static void test_boundary(void **state) {
+static void test_boundary(void **state)
+{
     (void)state;
     static const struct {
         const char *name;
@@ -273,11 +312,13 @@ static void test_boundary(void **state) {
         s.top_p = cases[i].top_p;
         s.min_p = cases[i].min_p;
         ts_sample how = must_sample(&s, cases[i].logits, 4, 0, NULL, NULL);
-        if (how.boundary != cases[i].boundary) fail_msg("%s", cases[i].name);
+        if (how.boundary != cases[i].boundary)
+            fail_msg("%s", cases[i].name);
     }
 }
 
-static void expect_bad(const ts_sampling *s, const char *field) {
+static void expect_bad(const ts_sampling *s, const char *field)
+{
     ts_error err = {0};
     assert_int_equal(ts_sampling_check(s, &err), TS_BAD);
     assert_string_equal(err.tensor, field);
@@ -286,7 +327,8 @@ static void expect_bad(const ts_sampling *s, const char *field) {
     assert_int_equal(how.token, 77);
 }
 
-static void test_bad_parameters(void **state) {
+static void test_bad_parameters(void **state)
+{
     (void)state;
     const ts_sampling good = ts_sampling_default();
     assert_int_equal(ts_sampling_check(&good, NULL), TS_OK);
@@ -316,7 +358,8 @@ static void test_bad_parameters(void **state) {
     expect_bad(&above, "min_p");
 }
 
-static void test_bad_history(void **state) {
+static void test_bad_history(void **state)
+{
     (void)state;
     ts_sampling s = ts_sampling_default();
     s.window = 1;
@@ -330,7 +373,8 @@ static void test_bad_history(void **state) {
     assert_int_equal(ts_sample_token(&s, logits, (int64_t)INT32_MAX + 1, NULL, 0, 0, &how, &err), TS_BAD);
 }
 
-static void expect_bad_after_penalties(ts_sampling s, const float logits[2], const char *reason) {
+static void expect_bad_after_penalties(ts_sampling s, const float logits[2], const char *reason)
+{
     ts_sample how = {0};
     ts_error err = {0};
     const int32_t history[4] = {0, 0, 1, 1};
@@ -339,7 +383,8 @@ static void expect_bad_after_penalties(ts_sampling s, const float logits[2], con
     assert_non_null(strstr(err.reason, reason));
 }
 
-static void test_bad_after_penalties(void **state) {
+static void test_bad_after_penalties(void **state)
+{
     (void)state;
     ts_sampling s = ts_sampling_default();
     s.repetition = 1e-38f;
@@ -351,13 +396,19 @@ static void test_bad_after_penalties(void **state) {
     expect_bad_after_penalties(s, (float[]){-INFINITY, 0}, "nan");
 }
 
-int main(void) {
+int main(void)
+{
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_golden),          cmocka_unit_test(test_distribution),
-        cmocka_unit_test(test_top_1_is_greedy), cmocka_unit_test(test_one_id),
-        cmocka_unit_test(test_all_equal),       cmocka_unit_test(test_permutation),
-        cmocka_unit_test(test_boundary),        cmocka_unit_test(test_large_vocabulary),
-        cmocka_unit_test(test_bad_parameters),  cmocka_unit_test(test_bad_history),
+        cmocka_unit_test(test_golden),
+        cmocka_unit_test(test_distribution),
+        cmocka_unit_test(test_top_1_is_greedy),
+        cmocka_unit_test(test_one_id),
+        cmocka_unit_test(test_all_equal),
+        cmocka_unit_test(test_permutation),
+        cmocka_unit_test(test_boundary),
+        cmocka_unit_test(test_large_vocabulary),
+        cmocka_unit_test(test_bad_parameters),
+        cmocka_unit_test(test_bad_history),
         cmocka_unit_test(test_bad_after_penalties),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -218,8 +218,7 @@ static void codes_are_invariant(void **state)
     assert_invariant(&w, "ts");
     assert_invariant(&w, "exact");
     assert_codes_are_of_the_input(&w);
-    float *codes = run(&w, "ts", &plain, ids, 3, 3, NULL),
-          *widened = run(&w, "exact", &plain, ids, 3, 3, NULL);
+    float *codes = run(&w, "ts", &plain, ids, 3, 3, NULL), *widened = run(&w, "exact", &plain, ids, 3, 3, NULL);
     assert_int_not_equal(memcmp(codes, widened, (size_t)(3 * w.cfg.V) * sizeof *codes), 0);
     free(codes);
     free(widened);
@@ -268,9 +267,9 @@ static void reset_is_as_new(void **state)
 }
 
 /* The names after "layer.N.", in execution order. */
-static const char *const linear_names[] = {
-    "input_norm", "qkv",   "conv", "q",         "k",         "v",       "beta",   "g",   "z",  "o",
-    "gated",      "mixer", "mid",  "post_norm", "gate_proj", "up_proj", "swiglu", "mlp", "out"};
+static const char *const linear_names[] = {"input_norm", "qkv",     "conv",   "q",     "k",     "v",   "beta",
+                                           "g",          "z",       "o",      "gated", "mixer", "mid", "post_norm",
+                                           "gate_proj",  "up_proj", "swiglu", "mlp",   "out"};
 static const char *const full_names[] = {"input_norm", "q",       "gate",   "k",   "v",
                                          "attn",       "gated",   "mixer",  "mid", "post_norm",
                                          "gate_proj",  "up_proj", "swiglu", "mlp", "out"};
@@ -285,8 +284,7 @@ static void assert_order(const ts_trace *trace, int64_t T)
         size_t n = full ? sizeof full_names / sizeof *full_names : sizeof linear_names / sizeof *linear_names;
         for (size_t i = 0; i < n; i++) {
             const ts_tensor *t = ts_trace_at(trace, at++);
-            snprintf(name, sizeof name, "layer.%lld.%s", (long long)layer,
-                     (full ? full_names : linear_names)[i]);
+            snprintf(name, sizeof name, "layer.%lld.%s", (long long)layer, (full ? full_names : linear_names)[i]);
             assert_string_equal(t->name, name);
             assert_int_equal(t->dtype, TS_F32);
             assert_int_equal(t->dim[0], T);
@@ -417,8 +415,7 @@ static void greedy_ids_are_the_goldens(void **state)
     (void)state;
     ts_safetensors *f = NULL;
     assert_int_equal(ts_safetensors_open("golden/external/tiny-qwen35-comment.safetensors", &f, NULL), TS_OK);
-    const ts_tensor *prompt = ts_safetensors_find(f, "input_ids"),
-                    *greedy = ts_safetensors_find(f, "greedy_ids");
+    const ts_tensor *prompt = ts_safetensors_find(f, "input_ids"), *greedy = ts_safetensors_find(f, "greedy_ids");
     assert_true(prompt && greedy && prompt->dim[0] <= TOKENS && greedy->dim[0] >= 8);
     int32_t ids[TOKENS];
     float *logits = allocate((size_t)tiny->cfg.V * sizeof *logits);

@@ -222,8 +222,7 @@ static void ref64_agrees(void **state)
     problem p = fingerprint_input();
     run32(&p);
     int64_t G = p.K / 64, differ = 0;
-    double *x = widened(p.x, p.T * p.K), *step = doubles(p.T * G), *sum = doubles(p.T * G),
-           *y = doubles(p.T * p.N);
+    double *x = widened(p.x, p.T * p.K), *step = doubles(p.T * G), *sum = doubles(p.T * G), *y = doubles(p.T * p.N);
     int8_t *code = room(p.T * p.K, 1);
     ts_quantize_a64_args q = {p.T, p.K, ts_f64(x), code, ts_f64(step), ts_f64(sum)};
     ts_ref64.op(TS_OP_QUANTIZE_A64, &q);
@@ -247,9 +246,8 @@ static void ref64_agrees(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fingerprint),      cmocka_unit_test(every_slicing),
-        cmocka_unit_test(order_of_the_sum), cmocka_unit_test(edges_of_the_codec),
-        cmocka_unit_test(largest_is_127),   cmocka_unit_test(ref64_agrees),
+        cmocka_unit_test(fingerprint),        cmocka_unit_test(every_slicing),  cmocka_unit_test(order_of_the_sum),
+        cmocka_unit_test(edges_of_the_codec), cmocka_unit_test(largest_is_127), cmocka_unit_test(ref64_agrees),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,8 +78,7 @@ static double compare(const ts_safetensors *f, const char *name, const char *par
 }
 
 /* out, m, l and acc of one golden case in ref64, K and V stored as bf16 or as double. */
-static double golden_case(const ts_safetensors *f, const char *name, const char *kv, int64_t window,
-                          int64_t bf16)
+static double golden_case(const ts_safetensors *f, const char *name, const char *kv, int64_t window, int64_t bf16)
 {
     const ts_tensor *q = golden_tensor(f, name, "q"), *acc = golden_tensor(f, name, "acc");
     const ts_tensor *keys = golden_tensor(f, kv, "k");
@@ -123,8 +122,7 @@ static void outside_goldens(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int64_t bf16 = 0; bf16 < 2; bf16++)
             worst = fmax(worst, golden_case(f, cases[i].name, cases[i].kv, cases[i].window, bf16));
-    print_message("%zu goldens, KV as bf16 and as double: within %.2g\n", sizeof cases / sizeof *cases,
-                  worst);
+    print_message("%zu goldens, KV as bf16 and as double: within %.2g\n", sizeof cases / sizeof *cases, worst);
     assert_true(worst <= 1e-12);
     ts_safetensors_close(f);
 }
@@ -154,14 +152,12 @@ static void scene_free(scene *s)
 }
 
 /* Row `first` .. first+T-1 of the scene into o, KV bf16 in pages of `page`. */
-static void attend(const scene *s, int64_t page, int64_t first, int64_t T, int64_t parts, int64_t window,
-                   float *o)
+static void attend(const scene *s, int64_t page, int64_t first, int64_t T, int64_t parts, int64_t window, float *o)
 {
     pool p = pool_new(&ts_ref32, 1, page, TOKENS, HKV, D);
     put(&ts_ref32, &p, s->k, s->v, 0, 100, HKV, D);
     put(&ts_ref32, &p, s->k, s->v, 100, TOKENS - 100, HKV, D);
-    ts_attention_args a = {
-        .T = T, .Hq = HQ, .Hkv = HKV, .D = D, .parts = parts, .window = window, .scale = 0.158};
+    ts_attention_args a = {.T = T, .Hq = HQ, .Hkv = HKV, .D = D, .parts = parts, .window = window, .scale = 0.158};
     a.q = s->q + first * HQ * D;
     a.pos = s->pos + first;
     a.len = s->len + first;
@@ -312,9 +308,8 @@ static void layout(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(outside_goldens),  cmocka_unit_test(bits_of_a_row),
-        cmocka_unit_test(ref32_to_the_bit), cmocka_unit_test(store_rounds_once),
-        cmocka_unit_test(layout),
+        cmocka_unit_test(outside_goldens),   cmocka_unit_test(bits_of_a_row), cmocka_unit_test(ref32_to_the_bit),
+        cmocka_unit_test(store_rounds_once), cmocka_unit_test(layout),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

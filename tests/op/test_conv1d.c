@@ -21,8 +21,7 @@ static void to_the_bit(void **state)
 {
     (void)state;
     for (int64_t W = 1; W <= 5; W++) {
-        float *x = generated("normal", 1, T * C), *w = generated("normal", 2, C * W), *u = floats(C * W),
-              y[T * C];
+        float *x = generated("normal", 1, T * C), *w = generated("normal", 2, C * W), *u = floats(C * W), y[T * C];
         conv(x, w, W, T, u, y);
         for (int64_t t = 0; t < T; t++)
             for (int64_t c = 0; c < C; c++) {

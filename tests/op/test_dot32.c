@@ -36,8 +36,7 @@ static void matmul(void **state)
 {
     (void)state;
     enum { T = 19, N = 3, MOST = 300 };
-    float *x = generated("normal", 1, T * MOST), *w = generated("ints:-120:120", 2, N * MOST), y[T * N],
-          one[N];
+    float *x = generated("normal", 1, T * MOST), *w = generated("ints:-120:120", 2, N * MOST), y[T * N], one[N];
     static uint16_t bf16[N * MOST], f16[N * MOST];
     const int64_t length[] = {1, 15, 16, 17, 31, 32, 33, 63, 64, 65, 255, 256, 300};
     for (int64_t i = 0; i < N * MOST; i++) {

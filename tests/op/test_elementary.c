@@ -235,8 +235,7 @@ static void sequences_to_the_bit(void **state)
     (void)state;
     for (int64_t i = 0; i < 3000000; i++) {
         float x = i < 2000000 ? (float)i * (210.0f / 2000000) - 110 : ts_float((uint32_t)i * 4297u);
-        float y[2] = {at32(TS_OP_EXP, x), at32(TS_OP_SOFTPLUS, x)},
-              plain[2] = {plain_exp(x), plain_softplus(x)};
+        float y[2] = {at32(TS_OP_EXP, x), at32(TS_OP_SOFTPLUS, x)}, plain[2] = {plain_exp(x), plain_softplus(x)};
         if (memcmp(y, plain, sizeof y) != 0)
             same_bits(y, plain, 2);
     }

@@ -25,8 +25,7 @@ static int64_t count_state(const problem *p)
 
 static void release(problem *p)
 {
-    double *all[] = {p->q,      p->k,     p->v, p->g,        p->beta,
-                     p->state0, p->state, p->o, p->golden_o, p->golden_state};
+    double *all[] = {p->q, p->k, p->v, p->g, p->beta, p->state0, p->state, p->o, p->golden_o, p->golden_state};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);
 }
@@ -304,12 +303,8 @@ static void hostile_values(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(outside_goldens),
-        cmocka_unit_test(chunk_equals_step),
-        cmocka_unit_test(pieces),
-        cmocka_unit_test(no_decay),
-        cmocka_unit_test(step32_to_the_bit),
-        cmocka_unit_test(hostile_values),
+        cmocka_unit_test(outside_goldens), cmocka_unit_test(chunk_equals_step), cmocka_unit_test(pieces),
+        cmocka_unit_test(no_decay),        cmocka_unit_test(step32_to_the_bit), cmocka_unit_test(hostile_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

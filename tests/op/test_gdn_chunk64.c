@@ -44,8 +44,8 @@ static void scores(const float *q, const float *k, const float *beta, const floa
 }
 
 /* One chunk of one head. q, k [L][DK], v, o [L][DV], S [DK][DV]. */
-static void plain(const float *q, const float *k, const float *v, const float *g, const float *beta,
-                  int64_t L, float *S, float *o, matrices *m)
+static void plain(const float *q, const float *k, const float *v, const float *g, const float *beta, int64_t L,
+                  float *S, float *o, matrices *m)
 {
     float G[LMAX], E[LMAX], row[DK];
     for (int64_t i = 0; i < L; i++) {

@@ -22,8 +22,7 @@ static const void *tensor_data(const ts_safetensors *f, const char *prefix, cons
 }
 
 /* Encodes row r; codes, words, unrounded and bf16 scales and biases must be the golden's bits. */
-static void encode_row(const ts_safetensors *f, const char *prefix, const float *w, int bits, int group,
-                       int64_t r)
+static void encode_row(const ts_safetensors *f, const char *prefix, const float *w, int bits, int group, int64_t r)
 {
     const int64_t G = K / group;
     uint8_t code[K], stream[K];
@@ -32,10 +31,8 @@ static void encode_row(const ts_safetensors *f, const char *prefix, const float 
     pack(code, bits, stream);
     size_t row = (size_t)(K * bits / 8), aux = (size_t)(ROWS * G);
     assert_memory_equal(code, (const uint8_t *)tensor_data(f, prefix, "codes", ROWS * K) + r * K, K);
-    assert_memory_equal(stream, (const char *)tensor_data(f, prefix, "weight", ROWS * row) + (size_t)r * row,
-                        row);
-    assert_memory_equal(s, (const float *)tensor_data(f, prefix, "scale_f32", aux * 4) + r * G,
-                        (size_t)G * 4);
+    assert_memory_equal(stream, (const char *)tensor_data(f, prefix, "weight", ROWS * row) + (size_t)r * row, row);
+    assert_memory_equal(s, (const float *)tensor_data(f, prefix, "scale_f32", aux * 4) + r * G, (size_t)G * 4);
     assert_memory_equal(b, (const float *)tensor_data(f, prefix, "bias_f32", aux * 4) + r * G, (size_t)G * 4);
     const uint16_t *scales = tensor_data(f, prefix, "scales", aux * 2);
     const uint16_t *biases = tensor_data(f, prefix, "biases", aux * 2);

@@ -66,11 +66,23 @@ static const inputs table[] = {
     {.op = TS_OP_CONV1D, .dim = {31, 30, 4}, .spec = {"special"}, .adverse = true},
     {.op = TS_OP_GDN_GATES, .dim = {400, 32}, .spec = {"normal:4", "normal:4"}},
     {.op = TS_OP_GDN_GATES, .dim = {400, 32}, .spec = {"uniform:19:21", "normal:90", NULL, "uniform:-1:1"}},
-    {.op = TS_OP_GDN_STEP, .dim = {1, 2, 6, 64, 48}, .spec = {"normal:0.125", "normal:0.125", NULL, "uniform:-2:0", "uniform:0:1"}},
-    {.op = TS_OP_GDN_STEP, .dim = {1, 1, 2, 16, 16}, .spec = {"normal:8", "normal:8", "normal:1e6", "uniform:-90:0", "uniform:0:1"}, .adverse = true},
-    {.op = TS_OP_GDN_CHUNK64, .dim = {64, 2, 4, 32, 24, 128}, .spec = {"normal:0.17", "normal:0.17", NULL, "uniform:-0.5:0", "uniform:0:1"}},
-    {.op = TS_OP_GDN_CHUNK64, .dim = {9, 1, 3, 24, 40, 55}, .spec = {"normal:0.2", "normal:0.2", NULL, "uniform:-2:0", "uniform:0:1"}},
-    {.op = TS_OP_GDN_CHUNK64, .dim = {20, 1, 2, 16, 16, 0}, .spec = {"normal", "normal", NULL, "uniform:-40:0", "uniform:0:1"}, .adverse = true},
+    {.op = TS_OP_GDN_STEP,
+     .dim = {1, 2, 6, 64, 48},
+     .spec = {"normal:0.125", "normal:0.125", NULL, "uniform:-2:0", "uniform:0:1"}},
+    {.op = TS_OP_GDN_STEP,
+     .dim = {1, 1, 2, 16, 16},
+     .spec = {"normal:8", "normal:8", "normal:1e6", "uniform:-90:0", "uniform:0:1"},
+     .adverse = true},
+    {.op = TS_OP_GDN_CHUNK64,
+     .dim = {64, 2, 4, 32, 24, 128},
+     .spec = {"normal:0.17", "normal:0.17", NULL, "uniform:-0.5:0", "uniform:0:1"}},
+    {.op = TS_OP_GDN_CHUNK64,
+     .dim = {9, 1, 3, 24, 40, 55},
+     .spec = {"normal:0.2", "normal:0.2", NULL, "uniform:-2:0", "uniform:0:1"}},
+    {.op = TS_OP_GDN_CHUNK64,
+     .dim = {20, 1, 2, 16, 16, 0},
+     .spec = {"normal", "normal", NULL, "uniform:-40:0", "uniform:0:1"},
+     .adverse = true},
     {.op = TS_OP_ROPE, .dim = {40, 8, 64, 32}, .spec = {NULL, "uniform:-1:1", "uniform:-1:1"}},
     {.op = TS_OP_KV_STORE, .dim = {20, 2, 32, 5}, .bf16 = 1},
     {.op = TS_OP_ATTENTION, .dim = {5, 4, 2, 64, 3, 0}, .param = {0.125}},
@@ -83,8 +95,16 @@ static const inputs table[] = {
     {.op = TS_OP_MATMUL_DOT32, .dim = {10, 30, 256}, .format = TS_W_MLX, .bits = 4},
     {.op = TS_OP_QUANTIZE_A64, .dim = {100, 1024}},
     {.op = TS_OP_QUANTIZE_A64, .dim = {31, 128}, .spec = {"special"}, .adverse = true},
-    {.op = TS_OP_MATMUL_A64S8, .dim = {40, 30, 1024}, .spec = {NULL, "uniform:0:0.02", "normal:8"}, .format = TS_W_MLX, .bits = 4},
-    {.op = TS_OP_MATMUL_A64S8, .dim = {40, 30, 320}, .spec = {NULL, "uniform:0:0.02", "normal:8"}, .format = TS_W_MLX, .bits = 8},
+    {.op = TS_OP_MATMUL_A64S8,
+     .dim = {40, 30, 1024},
+     .spec = {NULL, "uniform:0:0.02", "normal:8"},
+     .format = TS_W_MLX,
+     .bits = 4},
+    {.op = TS_OP_MATMUL_A64S8,
+     .dim = {40, 30, 320},
+     .spec = {NULL, "uniform:0:0.02", "normal:8"},
+     .format = TS_W_MLX,
+     .bits = 8},
 };
 
 enum { ROWS = (int)(sizeof table / sizeof *table) };
@@ -170,7 +190,8 @@ static void build_i32(built *b, const inputs *in, const ts_field *f, int64_t n)
 static void build_matrix(built *b, const inputs *in, int field, int64_t N, int64_t K)
 {
     float *x = generated(b, in->format == TS_W_MLX ? "normal:0.02" : in->spec[field], 9, N * K);
-    b->w = (ts_matrix){.format = in->format, .N = N, .K = K, .data = x, .bits = (int)in->bits, .group = 64, .aux = TS_F32};
+    b->w = (ts_matrix){
+        .format = in->format, .N = N, .K = K, .data = x, .bits = (int)in->bits, .group = 64, .aux = TS_F32};
     if (in->format == TS_W_MLX) {
         uint32_t *words = own(b, N * K, sizeof *words);
         ts_generate_ints(5, 4, INT32_MIN, INT32_MAX, (int32_t *)words, N * K * in->bits / 32);
@@ -223,13 +244,24 @@ static void build(built *b, const inputs *in)
     for (int i = 0; i < TS_MAX_FIELDS && op->field[i].name; i++) {
         const ts_field *f = &op->field[i];
         int64_t n = ts_field_count(op, f, &b->args32);
-        int64_t d0 = ts_op_dim(op, &b->args32, f->dim[0]), d1 = f->dim[1] ? ts_op_dim(op, &b->args32, f->dim[1]) : 1;
+        int64_t d0 = ts_op_dim(op, &b->args32, f->dim[0]),
+                d1 = f->dim[1] ? ts_op_dim(op, &b->args32, f->dim[1]) : 1;
         switch (f->kind) {
-        case TS_FIELD_REAL: build_real(b, in, i, n); break;
-        case TS_FIELD_I8: build_i8(b, f, n); break;
-        case TS_FIELD_I32: build_i32(b, in, f, n); break;
-        case TS_FIELD_MATRIX: build_matrix(b, in, i, d0, d1); break;
-        case TS_FIELD_KV: build_kv(b, in, f, d0, d1); break;
+        case TS_FIELD_REAL:
+            build_real(b, in, i, n);
+            break;
+        case TS_FIELD_I8:
+            build_i8(b, f, n);
+            break;
+        case TS_FIELD_I32:
+            build_i32(b, in, f, n);
+            break;
+        case TS_FIELD_MATRIX:
+            build_matrix(b, in, i, d0, d1);
+            break;
+        case TS_FIELD_KV:
+            build_kv(b, in, f, d0, d1);
+            break;
         }
     }
 }
@@ -277,8 +309,8 @@ static void check_holds(const built *b, const inputs *in, const ts_field *f)
         pair(b, f, i, &x, &ref);
         assert_true(bound[i] >= 0);
         if (!ts_bound_holds(x, ref, bound[i]))
-            fail_msg("%s %s[%lld]: %.9g, in double %.17g, bound %g", ts_op_table[in->op].name, f->name, (long long)i,
-                     x, ref, bound[i]);
+            fail_msg("%s %s[%lld]: %.9g, in double %.17g, bound %g", ts_op_table[in->op].name, f->name,
+                     (long long)i, x, ref, bound[i]);
     }
     free(bound);
 }
@@ -295,8 +327,8 @@ static void check_narrow(const built *b, const inputs *in, const ts_field *f)
         planted += finite;
         caught += finite && !ts_bound_holds(x * (1 + 0x1p-12), ref, bound[i]);
     }
-    print_message("%-13s %-5s %6lld elements, largest error/bound %.3f, caught %lld of %lld\n", ts_op_table[in->op].name,
-                  f->name, (long long)n, worst, (long long)caught, (long long)planted);
+    print_message("%-13s %-5s %6lld elements, largest error/bound %.3f, caught %lld of %lld\n",
+                  ts_op_table[in->op].name, f->name, (long long)n, worst, (long long)caught, (long long)planted);
     assert_true(planted > 0 && caught * 10 >= planted * 9);
     free(bound);
 }

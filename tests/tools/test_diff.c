@@ -39,10 +39,11 @@ static void f32_distances(void **state)
         int64_t differing;
         uint64_t ulp;
     } row[] = {
-        {0x3f800000, 0x3f800000, 0, 0}, {0x3f800000, 0x3f800001, 1, 1}, {0x3f7fffff, 0x3f800000, 1, 1},
-        {0x00000000, 0x80000000, 1, 0}, {0x00000001, 0x80000001, 1, 2}, {0x7f7fffff, 0x7f800000, 1, 1},
-        {0xbf800000, 0xbf800003, 1, 3}, {0x7f800000, 0xff800000, 1, 0xff000000},
-        {0x7fc00000, 0xffc00001, 0, 0}, {0x7f800001, 0x7fc00000, 0, 0},
+        {0x3f800000, 0x3f800000, 0, 0},          {0x3f800000, 0x3f800001, 1, 1},
+        {0x3f7fffff, 0x3f800000, 1, 1},          {0x00000000, 0x80000000, 1, 0},
+        {0x00000001, 0x80000001, 1, 2},          {0x7f7fffff, 0x7f800000, 1, 1},
+        {0xbf800000, 0xbf800003, 1, 3},          {0x7f800000, 0xff800000, 1, 0xff000000},
+        {0x7fc00000, 0xffc00001, 0, 0},          {0x7f800001, 0x7fc00000, 0, 0},
         {0x7fc00000, 0x3f800000, 1, TS_ULP_NAN}, {0x7f800000, 0x7f800001, 1, TS_ULP_NAN},
     };
     (void)state;
@@ -61,11 +62,18 @@ static void other_dtypes(void **state)
         ts_dtype dtype;
         uint64_t a, b, ulp; /* little-endian patterns */
     } row[] = {
-        {TS_F64, 0x3ff0000000000000, 0x3fefffffffffffff, 1}, {TS_F64, 0, 0x8000000000000000, 0},
+        {TS_F64, 0x3ff0000000000000, 0x3fefffffffffffff, 1},
+        {TS_F64, 0, 0x8000000000000000, 0},
         {TS_F64, 0x7ff0000000000001, 0x3ff0000000000000, TS_ULP_NAN},
-        {TS_BF16, 0x3f80, 0x3f82, 2}, {TS_BF16, 0x7f81, 0, TS_ULP_NAN}, {TS_F16, 0x3c00, 0x3bff, 1},
-        {TS_F16, 0x7c01, 0x3c00, TS_ULP_NAN}, {TS_I8, 0x80, 0x7f, 255}, {TS_U8, 0x80, 0x7f, 1},
-        {TS_I32, 0xffffffff, 1, 2}, {TS_U32, 0xffffffff, 1, 0xfffffffe}, {TS_I64, UINT64_MAX, 1, 2},
+        {TS_BF16, 0x3f80, 0x3f82, 2},
+        {TS_BF16, 0x7f81, 0, TS_ULP_NAN},
+        {TS_F16, 0x3c00, 0x3bff, 1},
+        {TS_F16, 0x7c01, 0x3c00, TS_ULP_NAN},
+        {TS_I8, 0x80, 0x7f, 255},
+        {TS_U8, 0x80, 0x7f, 1},
+        {TS_I32, 0xffffffff, 1, 2},
+        {TS_U32, 0xffffffff, 1, 0xfffffffe},
+        {TS_I64, UINT64_MAX, 1, 2},
     };
     (void)state;
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
@@ -82,7 +90,8 @@ static void counts_and_bins(void **state)
 {
     unsigned char raw[2][4 * 8 + 1];
     const uint32_t a[8] = {0x3f800000, 0, 0x3f800000, 0x3f800000, 0x7fc00000, 0x40000000, 0x40000000, 0x7fc00000};
-    const uint32_t b[8] = {0x3f800000, 0x80000000, 0x3f800001, 0x3f800014, 0x40000000, 0x40000000, 0x41000000, 0x7fc00001};
+    const uint32_t b[8] = {0x3f800000, 0x80000000, 0x3f800001, 0x3f800014,
+                           0x40000000, 0x40000000, 0x41000000, 0x7fc00001};
     const int64_t bin[TS_ULP_BINS] = {1, 1, 0, 0, 0, 1, 0, 1, 1};
     (void)state;
     memcpy(raw[0] + 1, a, sizeof a);
@@ -105,7 +114,8 @@ static void mismatches_and_empty(void **state)
     (void)state;
     ts_comparison c;
     ts_tensor a = tensor("a", TS_F32, 2, 3, x), b = tensor("b", TS_F32, 3, 2, x), i = tensor("i", TS_I32, 2, 3, x);
-    ts_tensor none = tensor("n", TS_F32, 0, 3, NULL), flat = {.name = "f", .dtype = TS_F32, .ndim = 1, .dim = {6}, .data = x, .size = 24};
+    ts_tensor none = tensor("n", TS_F32, 0, 3, NULL),
+              flat = {.name = "f", .dtype = TS_F32, .ndim = 1, .dim = {6}, .data = x, .size = 24};
     assert_int_equal(ts_compare(&a, &b, &c), TS_DIFFERS);
     assert_string_equal(c.mismatch, "F32 [2,3] against F32 [3,2]");
     assert_int_equal(ts_compare(&a, &i, &c), TS_DIFFERS);
@@ -139,7 +149,8 @@ static void prints_where(void **state)
     b[7] = ts_float(0x3f800001);
     b[11] = -0.0f;
     ts_comparison c;
-    ts_tensor s = {.name = "layer.3.mixer", .dtype = TS_F32, .ndim = 3, .dim = {2, 2, 3}, .data = a, .size = sizeof a};
+    ts_tensor s = {
+        .name = "layer.3.mixer", .dtype = TS_F32, .ndim = 3, .dim = {2, 2, 3}, .data = a, .size = sizeof a};
     ts_tensor t = s;
     t.data = b;
     ts_compare(&s, &t, &c);
@@ -148,16 +159,16 @@ static void prints_where(void **state)
     rewind(f);
     text[fread(text, 1, sizeof text - 1, f)] = '\0';
     fclose(f);
-    assert_string_equal(text,
-        "layer.3.mixer (layer 3, mixer) F32 [2,2,3]: 2 of 12 elements differ, at most 1 ulp (flat 7), "
-        "max abs 1.19e-07, max rel 1.19e-07\n"
-        "  first at [1][0][1] row 2 col 1 (flat 7): 1 ulp\n"
-        "    1                        0x3f800000         first.st\n"
-        "    1.00000012               0x3f800001         second.st\n"
-        "  elements by ulp distance: 0 (sign of zero): 1, 1: 1\n"
-        "  rows from 2, columns 0 to 2: a | b, x where they differ\n"
-        "       2  00000000 3f800000 00000000 | 00000000 3f800001 00000000  .x.\n"
-        "       3  00000000 00000000 00000000 | 00000000 00000000 80000000  ..x\n");
+    assert_string_equal(
+        text, "layer.3.mixer (layer 3, mixer) F32 [2,2,3]: 2 of 12 elements differ, at most 1 ulp (flat 7), "
+              "max abs 1.19e-07, max rel 1.19e-07\n"
+              "  first at [1][0][1] row 2 col 1 (flat 7): 1 ulp\n"
+              "    1                        0x3f800000         first.st\n"
+              "    1.00000012               0x3f800001         second.st\n"
+              "  elements by ulp distance: 0 (sign of zero): 1, 1: 1\n"
+              "  rows from 2, columns 0 to 2: a | b, x where they differ\n"
+              "       2  00000000 3f800000 00000000 | 00000000 3f800001 00000000  .x.\n"
+              "       3  00000000 00000000 00000000 | 00000000 00000000 80000000  ..x\n");
 }
 
 /* Traces of three tensors, whose execution order is not the alphabet's. */
@@ -244,7 +255,8 @@ static void command_by_value(void **state)
     assert_non_null(strstr(got.out, "3 tensors in both are identical after rounding to f32\n"));
     write_trace(f->b, 4, 6.5f, true, false);
     assert_int_equal(capture_run(&got, ts_cmd_diff, "diff", f->a, f->b, NULL), TS_DIFFERS);
-    assert_non_null(strstr(got.out, "1 of 4 elements differ as f32, at most 1048576 ulp (flat 1), max abs 0.5, max rel 0.0769"));
+    assert_non_null(strstr(
+        got.out, "1 of 4 elements differ as f32, at most 1048576 ulp (flat 1), max abs 0.5, max rel 0.0769"));
 }
 
 static cJSON *parsed(void)

@@ -178,7 +178,8 @@ static ts_safetensors *open_result(const char *where)
     return f;
 }
 
-static void check_tensor(const ts_safetensors *f, const char *name, ts_dtype dtype, int ndim, int64_t d0, int64_t d1, int64_t d2)
+static void check_tensor(const ts_safetensors *f, const char *name, ts_dtype dtype, int ndim, int64_t d0,
+                         int64_t d1, int64_t d2)
 {
     const ts_tensor *t = ts_safetensors_find(f, name);
     const int64_t dim[3] = {d0, d1, d2};
@@ -192,7 +193,8 @@ static void check_tensor(const ts_safetensors *f, const char *name, ts_dtype dty
 static void tiny_names_and_shapes(void **state)
 {
     place *p = *state;
-    assert_int_equal(capture_run(&got, ts_cmd_quantize, "quantize", "--model", TINY, "-o", p->out, "--json", NULL), TS_OK);
+    assert_int_equal(capture_run(&got, ts_cmd_quantize, "quantize", "--model", TINY, "-o", p->out, "--json", NULL),
+                     TS_OK);
     ts_safetensors *f = open_result(p->out);
     /* 6 linear layers of 8 matrices and 6 others, 2 full ones of 7 and 4, embedding, head, norm */
     assert_int_equal(ts_safetensors_count(f), 6 * (8 * 3 + 6) + 2 * (7 * 3 + 4) + 2 * 3 + 1);
@@ -301,11 +303,13 @@ static void folded_stays(void **state)
     ts_weights *from = NULL, *to = NULL;
     ts_error err = {0};
     make_model(p, TINY "/config.json", TINY, false, true);
-    if (ts_quantize(p->model, p->out, 4, 64, &err) || ts_weights_load(p->out, &to, &err) || ts_weights_load(TINY, &from, &err))
+    if (ts_quantize(p->model, p->out, 4, 64, &err) || ts_weights_load(p->out, &to, &err) ||
+        ts_weights_load(TINY, &from, &err))
         fail_msg("%s: %s: %s", err.file, err.tensor, err.reason);
     const ts_vector *a = &from->layer[3].q_norm, *b = &to->layer[3].q_norm;
     assert_memory_equal(a->v, b->v, (size_t)a->n * sizeof(float));
-    assert_memory_equal(from->layer[0].A_log.v, to->layer[0].A_log.v, (size_t)from->layer[0].A_log.n * sizeof(float));
+    assert_memory_equal(from->layer[0].A_log.v, to->layer[0].A_log.v,
+                        (size_t)from->layer[0].A_log.n * sizeof(float));
     ts_weights_free(from);
     ts_weights_free(to);
 }
@@ -343,12 +347,16 @@ static void refuses(void **state)
     assert_non_null(strstr(got.err, "down_proj.weight: 96 columns are not a multiple of the group 64"));
     assert_int_not_equal(access(p->out, F_OK), 0);
     assert_int_equal(folder_count(&p->dir), 1);
-    assert_int_equal(capture_run(&got, ts_cmd_quantize, "quantize", "-m", p->model, "-o", p->model, "--force", NULL), TS_USAGE);
-    assert_int_equal(capture_run(&got, ts_cmd_quantize, "quantize", "-m", p->model, "-o", p->out, "-g", "48", NULL), TS_USAGE);
-    assert_int_equal(capture_run(&got, ts_cmd_quantize, "quantize", "-m", p->model, "-o", p->out, "-b", "5", NULL), TS_USAGE);
+    assert_int_equal(
+        capture_run(&got, ts_cmd_quantize, "quantize", "-m", p->model, "-o", p->model, "--force", NULL), TS_USAGE);
+    assert_int_equal(capture_run(&got, ts_cmd_quantize, "quantize", "-m", p->model, "-o", p->out, "-g", "48", NULL),
+                     TS_USAGE);
+    assert_int_equal(capture_run(&got, ts_cmd_quantize, "quantize", "-m", p->model, "-o", p->out, "-b", "5", NULL),
+                     TS_USAGE);
     assert_int_equal(capture_run(&got, ts_cmd_quantize, "quantize", "-m", p->model, NULL), TS_USAGE);
     assert_string_equal(got.err, "touchstone: --out: is required\n");
-    assert_int_equal(capture_run(&got, ts_cmd_quantize, "quantize", "-m", "/nonexistent", "-o", p->out, NULL), TS_BAD);
+    assert_int_equal(capture_run(&got, ts_cmd_quantize, "quantize", "-m", "/nonexistent", "-o", p->out, NULL),
+                     TS_BAD);
     assert_int_equal(folder_count(&p->dir), 1);
 }
 
@@ -358,14 +366,19 @@ static void force_and_already_quantised(void **state)
     char two[FOLDER_PATH], stale[FOLDER_PATH + 64];
     make_dense(p);
     folder_file(&p->dir, "two", two);
-    assert_int_equal(capture_run(&got, ts_cmd_quantize, "quantize", "-m", p->model, "-o", p->out, "-g", "32", NULL), TS_OK);
-    assert_int_equal(capture_run(&got, ts_cmd_quantize, "quantize", "-m", p->model, "-o", p->out, "-g", "32", NULL), TS_USAGE);
+    assert_int_equal(capture_run(&got, ts_cmd_quantize, "quantize", "-m", p->model, "-o", p->out, "-g", "32", NULL),
+                     TS_OK);
+    assert_int_equal(capture_run(&got, ts_cmd_quantize, "quantize", "-m", p->model, "-o", p->out, "-g", "32", NULL),
+                     TS_USAGE);
     snprintf(stale, sizeof stale, "%s/model.safetensors.index.json", p->out);
     assert_int_equal(ts_write_file(stale, "{}", 2, NULL), TS_OK);
-    assert_int_equal(capture_run(&got, ts_cmd_quantize, "quantize", "-m", p->model, "-o", p->out, "-g", "32", "--force", NULL), TS_OK);
+    assert_int_equal(
+        capture_run(&got, ts_cmd_quantize, "quantize", "-m", p->model, "-o", p->out, "-g", "32", "--force", NULL),
+        TS_OK);
     assert_int_not_equal(access(stale, F_OK), 0);
     assert_int_equal(ts_quantize(TINY, p->out, 4, 64, NULL), TS_OK);
-    assert_int_equal(capture_run(&got, ts_cmd_quantize, "quantize", "-m", p->out, "-o", two, "--json", NULL), TS_BAD);
+    assert_int_equal(capture_run(&got, ts_cmd_quantize, "quantize", "-m", p->out, "-o", two, "--json", NULL),
+                     TS_BAD);
     assert_non_null(strstr(got.out, "quantised already"));
     assert_int_not_equal(access(two, F_OK), 0);
 }

@@ -72,8 +72,10 @@ static void greedy_as_the_golden(void **state)
     static const char *const engine[] = {"fast", "ref32", "ref64"};
     for (int i = 0; i < 3; i++) {
         bool whole = i == 2;
-        assert_int_equal(capture_run(&got, ts_cmd_run, "run", "--model", TINY, "--prompt", PROMPT, "-n", whole ? "48" : "2", "--engine",
-                                     engine[i], "--profile", "exact", "--record", f->a, NULL), TS_OK);
+        assert_int_equal(capture_run(&got, ts_cmd_run, "run", "--model", TINY, "--prompt", PROMPT, "-n",
+                                     whole ? "48" : "2", "--engine", engine[i], "--profile", "exact", "--record",
+                                     f->a, NULL),
+                         TS_OK);
         cJSON *o = loaded(f->a);
         assert_ids(cJSON_GetObjectItem(o, "prompt_ids"), cJSON_GetObjectItem(want, "prompt_ids"), 48);
         assert_ids(cJSON_GetObjectItem(o, "ids"), cJSON_GetObjectItem(want, "greedy"), whole ? 48 : 2);
@@ -94,8 +96,12 @@ static void text_and_json_agree(void **state)
 {
     static capture text;
     (void)state;
-    assert_int_equal(capture_run(&text, ts_cmd_run, "run", "--model", TINY, "--prompt", SHORT, "-n", "6", "-e", "ref32", NULL), TS_OK);
-    assert_int_equal(capture_run(&got, ts_cmd_run, "run", "--model", TINY, "--prompt", SHORT, "-n", "6", "-e", "ref32", "--json", NULL), TS_OK);
+    assert_int_equal(
+        capture_run(&text, ts_cmd_run, "run", "--model", TINY, "--prompt", SHORT, "-n", "6", "-e", "ref32", NULL),
+        TS_OK);
+    assert_int_equal(capture_run(&got, ts_cmd_run, "run", "--model", TINY, "--prompt", SHORT, "-n", "6", "-e",
+                                 "ref32", "--json", NULL),
+                     TS_OK);
     cJSON *o = parsed(got.out);
     assert_int_equal(cJSON_GetObjectItem(o, "schema")->valueint, 1);
     assert_string_equal(cJSON_GetObjectItem(o, "stop")->valuestring, "length");
@@ -107,10 +113,12 @@ static void text_and_json_agree(void **state)
 
 static cJSON *sampled(const char *path, const char *seed, const char *threads)
 {
-    assert_int_equal(capture_run(&got, ts_cmd_run, "run", "-m", TINY, "-p", SHORT, "-n", "6", "--temperature", "1.5",
-                                 "--top-k", "40", "--top-p", "0.95", "--min-p", "0.001", "--repetition-penalty", "1.1",
-                                 "--frequency-penalty", "0.1", "--presence-penalty", "-0.1", "--penalty-window", "16",
-                                 "--seed", seed, "--threads", threads, "--record", path, NULL), TS_OK);
+    assert_int_equal(capture_run(&got, ts_cmd_run, "run", "-m", TINY, "-p", SHORT, "-n", "6", "--temperature",
+                                 "1.5", "--top-k", "40", "--top-p", "0.95", "--min-p", "0.001",
+                                 "--repetition-penalty", "1.1", "--frequency-penalty", "0.1", "--presence-penalty",
+                                 "-0.1", "--penalty-window", "16", "--seed", seed, "--threads", threads, "--record",
+                                 path, NULL),
+                     TS_OK);
     return loaded(path);
 }
 
@@ -136,8 +144,10 @@ static void prompt_from_stdin(void **state)
     files *f = *state;
     assert_int_equal(ts_write_file(f->a, SHORT, strlen(SHORT), NULL), TS_OK);
     capture in = {.stdin_file = f->a};
-    assert_int_equal(capture_run(&in, ts_cmd_run, "run", "-m", TINY, "-f", "-", "-n", "2", "-e", "ref32", NULL), TS_OK);
-    assert_int_equal(capture_run(&got, ts_cmd_run, "run", "-m", TINY, "-f", f->a, "-n", "2", "-e", "ref32", NULL), TS_OK);
+    assert_int_equal(capture_run(&in, ts_cmd_run, "run", "-m", TINY, "-f", "-", "-n", "2", "-e", "ref32", NULL),
+                     TS_OK);
+    assert_int_equal(capture_run(&got, ts_cmd_run, "run", "-m", TINY, "-f", f->a, "-n", "2", "-e", "ref32", NULL),
+                     TS_OK);
     assert_string_equal(in.out, got.out);
     assert_int_equal(capture_run(&got, ts_cmd_run, "run", "-m", TINY, "-f", "-", "-n", "2", NULL), TS_BAD);
     assert_non_null(strstr(got.err, "the prompt has no tokens"));
@@ -150,10 +160,25 @@ static void prompt_from_stdin(void **state)
 static void wrong_arguments(void **state)
 {
     static const char *const bad[][2] = {
-        {"-n", "0"}, {"-n", "1e3"}, {"-n", " 3"}, {"-n", "99999999999999999999"}, {"--temperature", "nan"},
-        {"--temperature", "inf"}, {"--temperature", "1x"}, {"--temperature", ""}, {"--top-k", "-1"}, {"--seed", "-1"},
-        {"--seed", "18446744073709551616"}, {"--threads", "0"}, {"--engine", "gpu"}, {"--profile", "best"},
-        {"--repetition-penalty", "0"}, {"--prompt-file", "x"}, {"--what", "x"}, {"-x", "x"}, {"--min-p", "1e999"},
+        {"-n", "0"},
+        {"-n", "1e3"},
+        {"-n", " 3"},
+        {"-n", "99999999999999999999"},
+        {"--temperature", "nan"},
+        {"--temperature", "inf"},
+        {"--temperature", "1x"},
+        {"--temperature", ""},
+        {"--top-k", "-1"},
+        {"--seed", "-1"},
+        {"--seed", "18446744073709551616"},
+        {"--threads", "0"},
+        {"--engine", "gpu"},
+        {"--profile", "best"},
+        {"--repetition-penalty", "0"},
+        {"--prompt-file", "x"},
+        {"--what", "x"},
+        {"-x", "x"},
+        {"--min-p", "1e999"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -180,24 +205,33 @@ static void bad_input(void **state)
     (void)state;
     assert_int_equal(capture_run(&got, ts_cmd_run, "run", "-m", "/nonexistent", "-p", "x", NULL), TS_BAD);
     assert_int_equal(capture_run(&got, ts_cmd_run, "run", "-m", TINY, "-p", "", NULL), TS_BAD);
-    assert_int_equal(capture_run(&got, ts_cmd_run, "run", "-m", TINY, "-p", "x", "-n", "32768", "--json", NULL), TS_BAD);
+    assert_int_equal(capture_run(&got, ts_cmd_run, "run", "-m", TINY, "-p", "x", "-n", "32768", "--json", NULL),
+                     TS_BAD);
     assert_non_null(strstr(got.err, "a prompt of 1 tokens and 32768 more exceed the model's 32768 positions"));
     cJSON *o = parsed(got.out);
     assert_string_equal(cJSON_GetObjectItem(cJSON_GetObjectItem(o, "error"), "file")->valuestring, TINY);
     cJSON_Delete(o);
-    assert_int_equal(capture_run(&got, ts_cmd_run, "run", "-m", TINY, "-p", "x", "-n", "1", "-e", "ref32", "--record", "/nonexistent/r", NULL), TS_BAD);
+    assert_int_equal(capture_run(&got, ts_cmd_run, "run", "-m", TINY, "-p", "x", "-n", "1", "-e", "ref32",
+                                 "--record", "/nonexistent/r", NULL),
+                     TS_BAD);
     capture full = {.stdout_file = "/dev/full"};
-    assert_int_equal(capture_run(&full, ts_cmd_run, "run", "-m", TINY, "-p", "x", "-n", "2", "-e", "ref32", NULL), TS_BAD);
+    assert_int_equal(capture_run(&full, ts_cmd_run, "run", "-m", TINY, "-p", "x", "-n", "2", "-e", "ref32", NULL),
+                     TS_BAD);
     assert_non_null(strstr(full.err, "touchstone: stdout: "));
-    assert_int_equal(capture_run(&full, ts_cmd_run, "run", "-m", TINY, "-p", "x", "-n", "1", "-e", "ref32", "--json", NULL), TS_BAD);
+    assert_int_equal(
+        capture_run(&full, ts_cmd_run, "run", "-m", TINY, "-p", "x", "-n", "1", "-e", "ref32", "--json", NULL),
+        TS_BAD);
 }
 
 static void traces_agree(void **state)
 {
     files *f = *state;
-    assert_int_equal(capture_run(&got, ts_cmd_trace, "trace", "-m", TINY, "-p", PROMPT, "-n", "1", "-o", f->a, NULL), TS_OK);
-    assert_int_equal(capture_run(&got, ts_cmd_trace, "trace", "-m", TINY, "-i", "647,281,1072,273,801,322,919,283,273", "-n", "1",
-                                 "-o", f->b, "--engine", "ref32", "--json", NULL), TS_OK);
+    assert_int_equal(
+        capture_run(&got, ts_cmd_trace, "trace", "-m", TINY, "-p", PROMPT, "-n", "1", "-o", f->a, NULL), TS_OK);
+    assert_int_equal(capture_run(&got, ts_cmd_trace, "trace", "-m", TINY, "-i",
+                                 "647,281,1072,273,801,322,919,283,273", "-n", "1", "-o", f->b, "--engine", "ref32",
+                                 "--json", NULL),
+                     TS_OK);
     cJSON *o = parsed(got.out);
     assert_int_equal(cJSON_GetObjectItem(o, "tokens")->valueint, 10);
     cJSON_Delete(o);
@@ -211,7 +245,9 @@ static void traces_agree(void **state)
     assert_string_equal(ts_safetensors_meta(t, "touchstone"), TS_VERSION);
     assert_int_equal(ts_safetensors_find(t, "logits")->dim[0], 10);
     ts_safetensors_close(t);
-    assert_int_equal(capture_run(&got, ts_cmd_trace, "trace", "-m", TINY, "-p", PROMPT, "-n", "1", "-o", f->b, "--engine", "ref64", NULL), TS_OK);
+    assert_int_equal(capture_run(&got, ts_cmd_trace, "trace", "-m", TINY, "-p", PROMPT, "-n", "1", "-o", f->b,
+                                 "--engine", "ref64", NULL),
+                     TS_OK);
     assert_int_equal(capture_run(&got, ts_cmd_diff, "diff", f->a, f->b, NULL), TS_DIFFERS);
     assert_non_null(strstr(got.out, "compared by value"));
 }
@@ -219,12 +255,14 @@ static void traces_agree(void **state)
 static void trace_errors(void **state)
 {
     files *f = *state;
-    assert_int_equal(capture_run(&got, ts_cmd_trace, "trace", "-m", TINY, "-i", "1,,2", "-o", f->a, NULL), TS_USAGE);
+    assert_int_equal(capture_run(&got, ts_cmd_trace, "trace", "-m", TINY, "-i", "1,,2", "-o", f->a, NULL),
+                     TS_USAGE);
     assert_int_equal(capture_run(&got, ts_cmd_trace, "trace", "-m", TINY, "-i", "", "-o", f->a, NULL), TS_USAGE);
     assert_int_equal(capture_run(&got, ts_cmd_trace, "trace", "-m", TINY, "-i", "-1", "-o", f->a, NULL), TS_USAGE);
     assert_int_equal(capture_run(&got, ts_cmd_trace, "trace", "-m", TINY, "-i", "2048", "-o", f->a, NULL), TS_BAD);
     assert_int_equal(capture_run(&got, ts_cmd_trace, "trace", "-m", TINY, "-i", "1", NULL), TS_USAGE);
-    assert_int_equal(capture_run(&got, ts_cmd_trace, "trace", "-m", TINY, "-i", "1", "-o", "/nonexistent/t", NULL), TS_BAD);
+    assert_int_equal(capture_run(&got, ts_cmd_trace, "trace", "-m", TINY, "-i", "1", "-o", "/nonexistent/t", NULL),
+                     TS_BAD);
     assert_int_equal(folder_count(&f->dir), 0);
 }
 

@@ -6,31 +6,72 @@
 #include "check/bound_op.h"
 
 /* Every operation by name; the fields that are plain copies never come here. */
-static ts_status fill(ts_op_id op, const void *a, const float *state, const char *field, double *bound, ts_error *err)
+static ts_status fill(ts_op_id op, const void *a, const float *state, const char *field, double *bound,
+                      ts_error *err)
 {
     switch (op) {
-    case TS_OP_EXP: ts_bound_map(ts_err_exp, a, bound); break;
-    case TS_OP_SIGMOID: ts_bound_map(ts_err_sigmoid, a, bound); break;
-    case TS_OP_SILU: ts_bound_map(ts_err_silu, a, bound); break;
-    case TS_OP_SOFTPLUS: ts_bound_map(ts_err_softplus, a, bound); break;
-    case TS_OP_RSQRT: ts_bound_map(ts_err_rsqrt, a, bound); break;
-    case TS_OP_RESIDUAL_ADD: ts_bound_zip(ts_err_add, a, bound); break;
-    case TS_OP_SWIGLU: ts_bound_zip(ts_err_swiglu, a, bound); break;
-    case TS_OP_SIGMOID_GATE: ts_bound_zip(ts_err_sigmoid_gate, a, bound); break;
-    case TS_OP_EMBED: ts_bound_embed(a, bound); break;
-    case TS_OP_RMSNORM: ts_bound_rmsnorm(a, bound); break;
-    case TS_OP_L2NORM: ts_bound_l2norm(a, bound); break;
-    case TS_OP_GATED_NORM: ts_bound_gated_norm(a, bound); break;
-    case TS_OP_CONV1D: ts_bound_conv1d(a, state, bound); break;
-    case TS_OP_GDN_GATES: ts_bound_gdn_gates(a, field, bound); break;
-    case TS_OP_GDN_STEP: return ts_bound_gdn_step(a, state, field, bound, err);
-    case TS_OP_GDN_CHUNK64: return ts_bound_gdn_chunk64(a, state, field, bound, err);
-    case TS_OP_ROPE: ts_bound_rope(a, bound); break;
-    case TS_OP_ATTENTION: return ts_bound_attention(a, field, bound, err);
-    case TS_OP_MATMUL_DOT32: ts_bound_matmul_dot32(a, bound); break;
-    case TS_OP_QUANTIZE_A64: ts_bound_quantize_a64(a, field, bound); break;
-    case TS_OP_MATMUL_A64S8: ts_bound_matmul_a64s8(a, bound); break;
-    default: return ts_fail(err, TS_USAGE, NULL, field, "operation %d has no bound", (int)op);
+    case TS_OP_EXP:
+        ts_bound_map(ts_err_exp, a, bound);
+        break;
+    case TS_OP_SIGMOID:
+        ts_bound_map(ts_err_sigmoid, a, bound);
+        break;
+    case TS_OP_SILU:
+        ts_bound_map(ts_err_silu, a, bound);
+        break;
+    case TS_OP_SOFTPLUS:
+        ts_bound_map(ts_err_softplus, a, bound);
+        break;
+    case TS_OP_RSQRT:
+        ts_bound_map(ts_err_rsqrt, a, bound);
+        break;
+    case TS_OP_RESIDUAL_ADD:
+        ts_bound_zip(ts_err_add, a, bound);
+        break;
+    case TS_OP_SWIGLU:
+        ts_bound_zip(ts_err_swiglu, a, bound);
+        break;
+    case TS_OP_SIGMOID_GATE:
+        ts_bound_zip(ts_err_sigmoid_gate, a, bound);
+        break;
+    case TS_OP_EMBED:
+        ts_bound_embed(a, bound);
+        break;
+    case TS_OP_RMSNORM:
+        ts_bound_rmsnorm(a, bound);
+        break;
+    case TS_OP_L2NORM:
+        ts_bound_l2norm(a, bound);
+        break;
+    case TS_OP_GATED_NORM:
+        ts_bound_gated_norm(a, bound);
+        break;
+    case TS_OP_CONV1D:
+        ts_bound_conv1d(a, state, bound);
+        break;
+    case TS_OP_GDN_GATES:
+        ts_bound_gdn_gates(a, field, bound);
+        break;
+    case TS_OP_GDN_STEP:
+        return ts_bound_gdn_step(a, state, field, bound, err);
+    case TS_OP_GDN_CHUNK64:
+        return ts_bound_gdn_chunk64(a, state, field, bound, err);
+    case TS_OP_ROPE:
+        ts_bound_rope(a, bound);
+        break;
+    case TS_OP_ATTENTION:
+        return ts_bound_attention(a, field, bound, err);
+    case TS_OP_MATMUL_DOT32:
+        ts_bound_matmul_dot32(a, bound);
+        break;
+    case TS_OP_QUANTIZE_A64:
+        ts_bound_quantize_a64(a, field, bound);
+        break;
+    case TS_OP_MATMUL_A64S8:
+        ts_bound_matmul_a64s8(a, bound);
+        break;
+    default:
+        return ts_fail(err, TS_USAGE, NULL, field, "operation %d has no bound", (int)op);
     }
     return TS_OK;
 }

@@ -31,10 +31,12 @@ static ts_err step_column(const ts_gdn_args *a, const float *S, int64_t h, int64
     return o;
 }
 
-ts_status ts_bound_gdn_step(const ts_gdn_args *a, const float *state, const char *field, double *bound, ts_error *err)
+ts_status ts_bound_gdn_step(const ts_gdn_args *a, const float *state, const char *field, double *bound,
+                            ts_error *err)
 {
     if (a->T != 1)
-        return ts_fail(err, TS_USAGE, NULL, field, "gdn_step is bounded one token at a time, not %lld", (long long)a->T);
+        return ts_fail(err, TS_USAGE, NULL, field, "gdn_step is bounded one token at a time, not %lld",
+                       (long long)a->T);
     bool of_state = strcmp(field, "state") == 0;
     for (int64_t h = 0; h < a->Hv; h++)
         for (int64_t j = 0; j < a->Dv; j++) {
@@ -179,11 +181,14 @@ static void chunk_head(chunk *c, bool of_state, double *bound)
     }
 }
 
-ts_status ts_bound_gdn_chunk64(const ts_gdn_args *a, const float *state, const char *field, double *bound, ts_error *err)
+ts_status ts_bound_gdn_chunk64(const ts_gdn_args *a, const float *state, const char *field, double *bound,
+                               ts_error *err)
 {
     if (a->T < 1 || a->pos % CHUNK + a->T > CHUNK)
-        return ts_fail(err, TS_USAGE, NULL, field, "gdn_chunk64 is bounded one chunk at a time: %lld rows from position %lld "
-                       "are not in one", (long long)a->T, (long long)a->pos);
+        return ts_fail(err, TS_USAGE, NULL, field,
+                       "gdn_chunk64 is bounded one chunk at a time: %lld rows from position %lld "
+                       "are not in one",
+                       (long long)a->T, (long long)a->pos);
     chunk *c = malloc(sizeof *c);
     ts_err *W = calloc((size_t)(a->T * a->Dk), sizeof *W);
     if (!c || !W) {

@@ -25,8 +25,10 @@ void ts_bound_quantize_a64(const ts_quantize_a64_args *a, const char *field, dou
 void ts_bound_matmul_a64s8(const ts_matmul_a64s8_args *a, double *bound);
 
 /* state: contents before the call. o and state of one step; of rows of one chunk. */
-ts_status ts_bound_gdn_step(const ts_gdn_args *a, const float *state, const char *field, double *bound, ts_error *err);
-ts_status ts_bound_gdn_chunk64(const ts_gdn_args *a, const float *state, const char *field, double *bound, ts_error *err);
+ts_status ts_bound_gdn_step(const ts_gdn_args *a, const float *state, const char *field, double *bound,
+                            ts_error *err);
+ts_status ts_bound_gdn_chunk64(const ts_gdn_args *a, const float *state, const char *field, double *bound,
+                               ts_error *err);
 
 ts_status ts_bound_attention(const ts_attention_args *a, const char *field, double *bound, ts_error *err);
 

@@ -100,8 +100,9 @@ static ts_status generate(const ts_case *k, ts_call *c, int i, ts_error *err)
         ts_status s = ts_input_kv_shape(&in, member(c, f->offset), &c->table, err);
         if (!s)
             s = allocate(c, i, err);
-        return s ? s : ts_input_kv_fill(&in, member(c, f->offset), ts_op_dim(c->op, c->args, f->dim[0]),
-                                        ts_op_dim(c->op, c->args, f->dim[1]), c->data[i], err);
+        return s ? s
+                 : ts_input_kv_fill(&in, member(c, f->offset), ts_op_dim(c->op, c->args, f->dim[0]),
+                                    ts_op_dim(c->op, c->args, f->dim[1]), c->data[i], err);
     }
     ts_status s = allocate(c, i, err);
     if (s || f->role > TS_INOUT)

@@ -30,8 +30,10 @@ static bool wanted(const ts_check *k, const char *stage)
 
 static const char *stage_of(const ts_case *c)
 {
-    static const char *const stages[] = {[TS_CASE_OP] = "ops", [TS_CASE_STREAM] = "streams", [TS_CASE_EXTERNAL] = "external",
-                                       [TS_CASE_BROKEN] = "broken"};
+    static const char *const stages[] = {[TS_CASE_OP] = "ops",
+                                         [TS_CASE_STREAM] = "streams",
+                                         [TS_CASE_EXTERNAL] = "external",
+                                         [TS_CASE_BROKEN] = "broken"};
     return stages[c->kind];
 }
 

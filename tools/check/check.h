@@ -8,12 +8,12 @@
 #include "config/weights.h"
 
 typedef struct {
-    const char *golden;   /* folder with models/, external/, own/, SHA256SUMS */
+    const char *golden;                           /* folder with models/, external/, own/, SHA256SUMS */
     const char *op, *case_glob, *schedule, *only; /* filters, NULL = all */
-    const char *seed;     /* replaces every op case's seed: hashes are then not compared */
-    bool grid;            /* every variant of every stream, not the two prompts of `check` */
-    bool rewrite;         /* `golden`: put what ref32 gives into the case files */
-    const char *made_by;  /* version text for rewritten cases */
+    const char *seed;                             /* replaces every op case's seed: hashes are then not compared */
+    bool grid;           /* every variant of every stream, not the two prompts of `check` */
+    bool rewrite;        /* `golden`: put what ref32 gives into the case files */
+    const char *made_by; /* version text for rewritten cases */
 } ts_check_options;
 
 typedef struct {

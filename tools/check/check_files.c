@@ -13,7 +13,8 @@ static bool take_line(char *sums, const char *path, char hex[TS_SHA256_HEX])
     size_t len = strlen(path);
     for (char *line = sums; *line; line += strcspn(line, "\n"), line += *line == '\n') {
         size_t n = strcspn(line, "\n");
-        if (n == 66 + len && line[0] != ' ' && memcmp(line + 64, "  ", 2) == 0 && memcmp(line + 66, path, len) == 0) {
+        if (n == 66 + len && line[0] != ' ' && memcmp(line + 64, "  ", 2) == 0 &&
+            memcmp(line + 66, path, len) == 0) {
             memcpy(hex, line, 64);
             hex[64] = 0;
             memset(line, ' ', 64);

@@ -47,7 +47,8 @@ static void check_hashes(ts_check *k, ts_case *c, const ts_call *ref)
         }
         const char *want = ts_case_expect(c, t.name);
         bool same = want && strcmp(hex, want) == 0;
-        snprintf(detail, sizeof detail, "sha256 of ref32's bits %s\nthe case expects       %s\n", hex, want ? want : "nothing");
+        snprintf(detail, sizeof detail, "sha256 of ref32's bits %s\nthe case expects       %s\n", hex,
+                 want ? want : "nothing");
         ts_report_add(k->report, "ref32 = case", t.name, same ? TS_EXACT : TS_FAIL, 0, same ? NULL : detail);
     }
 }
@@ -58,18 +59,22 @@ typedef struct {
     char detail[512];
 } bound_result;
 
-static void describe(bound_result *r, const ts_tensor *x, const ts_tensor *ref, int64_t i, double bound, int64_t row0)
+static void describe(bound_result *r, const ts_tensor *x, const ts_tensor *ref, int64_t i, double bound,
+                     int64_t row0)
 {
     int64_t row = x->ndim ? x->dim[x->ndim - 1] : 1;
     double a = ts_tensor_get(x, i), b = ts_tensor_get(ref, i);
     snprintf(r->detail, sizeof r->detail,
-             "%s element %lld (row %lld, column %lld; the piece starts at token %lld): ref32 %.9g (%a), ref64p %.17g (%a)\n"
+             "%s element %lld (row %lld, column %lld; the piece starts at token %lld): ref32 %.9g (%a), ref64p "
+             "%.17g (%a)\n"
              "error %.3g, bound %.3g\n",
-             x->name, (long long)i, (long long)(i / row), (long long)(i % row), (long long)row0, a, a, b, b, fabs(a - b), bound);
+             x->name, (long long)i, (long long)(i / row), (long long)(i % row), (long long)row0, a, a, b, b,
+             fabs(a - b), bound);
 }
 
 /* One output of one piece; keeps the first failure's text and the worst ratio. */
-static void compare_bound(bound_result *r, const ts_tensor *x, const ts_tensor *ref, const double *bound, int64_t row0)
+static void compare_bound(bound_result *r, const ts_tensor *x, const ts_tensor *ref, const double *bound,
+                          int64_t row0)
 {
     for (int64_t i = 0; i < ts_tensor_count(x); i++) {
         double a = ts_tensor_get(x, i), b = ts_tensor_get(ref, i), allowed = bound ? bound[i] : 0;
@@ -83,8 +88,8 @@ static void compare_bound(bound_result *r, const ts_tensor *x, const ts_tensor *
     }
 }
 
-static ts_status bound_field(const ts_call *x, const ts_call *ref, int i, const float *state, int64_t row0, bound_result *r,
-                             ts_error *err)
+static ts_status bound_field(const ts_call *x, const ts_call *ref, int i, const float *state, int64_t row0,
+                             bound_result *r, ts_error *err)
 {
     ts_tensor a = ts_call_tensor(x, i), b = ts_call_tensor(ref, i);
     double *bound = NULL;

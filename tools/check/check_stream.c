@@ -65,16 +65,22 @@ static ts_status decode(ts_runner *r, const ts_config *c, int64_t max_new, strea
     }
 }
 
-static ts_status run_variant(const ts_weights *w, const ts_profile *p, const variant *v, const int32_t *prompt, int64_t T,
-                             int64_t max_new, stream *out, ts_error *err)
+static ts_status run_variant(const ts_weights *w, const ts_profile *p, const variant *v, const int32_t *prompt,
+                             int64_t T, int64_t max_new, stream *out, ts_error *err)
 {
     ts_runner *r = NULL;
     *out = (stream){.V = w->cfg.V};
     out->logits = malloc((size_t)(T + max_new) * (size_t)out->V * sizeof(float));
     out->ids = malloc((size_t)max_new * sizeof(int32_t));
-    ts_status s = out->logits && out->ids ? TS_OK : ts_no_memory(err, (unsigned long)(T + max_new) * (unsigned long)out->V * 4);
-    ts_runner_options o = {.engine = v->engine, .profile = p, .capacity = T + max_new, .threads = v->threads,
-                           .page_seed = v->page_seed, .poison = v->poison};
+    ts_status s = out->logits && out->ids
+                      ? TS_OK
+                      : ts_no_memory(err, (unsigned long)(T + max_new) * (unsigned long)out->V * 4);
+    ts_runner_options o = {.engine = v->engine,
+                           .profile = p,
+                           .capacity = T + max_new,
+                           .threads = v->threads,
+                           .page_seed = v->page_seed,
+                           .poison = v->poison};
     if (!s)
         s = ts_runner_open(w, &o, &r, err);
     if (!s)
@@ -100,7 +106,8 @@ typedef struct {
 static ts_status load(ts_check *k, const ts_case *c, stream_case *s, ts_error *err)
 {
     char path[512];
-    const char *model = ts_case_string(c, "model"), *profile = ts_case_string(c, "profile"), *golden = ts_case_string(c, "golden");
+    const char *model = ts_case_string(c, "model"), *profile = ts_case_string(c, "profile"),
+               *golden = ts_case_string(c, "golden");
     s->profile = profile ? ts_profile_find(profile) : NULL;
     if (!model || !golden || !s->profile)
         return ts_fail(err, TS_BAD, c->path, NULL, "a stream needs model, golden and a known profile");
@@ -140,13 +147,15 @@ static void check_expect(ts_check *k, ts_case *c, const char *key, const void *d
 }
 
 /* Same ids, or the first step where they part. */
-static void check_ids(ts_check *k, const char *what, const int32_t *ids, int64_t n, const int32_t *want, int64_t n_want)
+static void check_ids(ts_check *k, const char *what, const int32_t *ids, int64_t n, const int32_t *want,
+                      int64_t n_want)
 {
     int64_t i = 0;
     while (i < n && i < n_want && ids[i] == want[i])
         i++;
     char detail[256];
-    snprintf(detail, sizeof detail, "the streams part at step %lld: %d here, %d there (%lld ids here, %lld there)\n", (long long)i,
+    snprintf(detail, sizeof detail,
+             "the streams part at step %lld: %d here, %d there (%lld ids here, %lld there)\n", (long long)i,
              i < n ? ids[i] : -1, i < n_want ? want[i] : -1, (long long)n, (long long)n_want);
     bool same = i == n && i == n_want;
     ts_report_add(k->report, what, "ids", same ? TS_SAME : TS_FAIL, 0, same ? NULL : detail);
@@ -179,7 +188,11 @@ static void check_variant(ts_check *k, const stream_case *s, const variant *v, c
         ts_report_error(k->report, what, status, &err);
         return;
     }
-    ts_tensor a = {.name = "logits", .dtype = TS_F32, .ndim = 2, .dim = {ref->rows, ref->V}, .data = ref->logits,
+    ts_tensor a = {.name = "logits",
+                   .dtype = TS_F32,
+                   .ndim = 2,
+                   .dim = {ref->rows, ref->V},
+                   .data = ref->logits,
                    .size = (size_t)(ref->rows * ref->V) * 4};
     ts_tensor b = a;
     b.dim[0] = x.rows;
@@ -219,7 +232,8 @@ static void run_case(ts_check *k, ts_case *c, const stream_case *s)
 {
     stream ref;
     ts_error err = {0};
-    ts_status status = run_variant(s->w, s->profile, &(variant){"ref32", 1, 0, 0, false}, s->prompt, s->T, s->max_new, &ref, &err);
+    ts_status status = run_variant(s->w, s->profile, &(variant){"ref32", 1, 0, 0, false}, s->prompt, s->T,
+                                   s->max_new, &ref, &err);
     if (status) {
         ts_report_error(k->report, "ref32", status, &err);
         return;

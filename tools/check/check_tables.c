@@ -12,7 +12,8 @@ static void check_table(ts_check *k, const cJSON *tables, const ts_table *t)
     ts_sha256(t->data, t->size, hex);
     ts_report_begin(k->report, "tables", t->name);
     const char *want = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(tables, t->name));
-    snprintf(detail, sizeof detail, "sha256 of the table in this binary %s\nrecorded as %s\n", hex, want ? want : "nothing");
+    snprintf(detail, sizeof detail, "sha256 of the table in this binary %s\nrecorded as %s\n", hex,
+             want ? want : "nothing");
     bool same = want && strcmp(want, hex) == 0;
     ts_report_add(k->report, "tables.json", "", same ? TS_EXACT : TS_FAIL, 0, same ? NULL : detail);
 }

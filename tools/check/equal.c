@@ -58,8 +58,8 @@ void ts_check_close(ts_check *k, const char *what, const ts_tensor *x, const ts_
 {
     char detail[512];
     if (!same_shape(x, golden)) {
-        snprintf(detail, sizeof detail, "shapes differ: %d dims, first %lld, against %d dims, first %lld\n", x->ndim,
-                 (long long)x->dim[0], golden->ndim, (long long)golden->dim[0]);
+        snprintf(detail, sizeof detail, "shapes differ: %d dims, first %lld, against %d dims, first %lld\n",
+                 x->ndim, (long long)x->dim[0], golden->ndim, (long long)golden->dim[0]);
         ts_report_add(k->report, what, golden->name, TS_FAIL, 0, detail);
         return;
     }
@@ -76,6 +76,7 @@ void ts_check_close(ts_check *k, const char *what, const ts_tensor *x, const ts_
              "element %lld (row %lld, column %lld of %s): %.17g (%a), golden %.17g (%a)\n"
              "error %.3g, allowed %.3g = %.3g * max|golden|\n",
              (long long)at, (long long)(at / row), (long long)(at % row), golden->name, ts_tensor_get(x, at),
-             ts_tensor_get(x, at), ts_tensor_get(golden, at), ts_tensor_get(golden, at), worst, limit * scale, limit);
+             ts_tensor_get(x, at), ts_tensor_get(golden, at), ts_tensor_get(golden, at), worst, limit * scale,
+             limit);
     ts_report_add(k->report, what, golden->name, TS_FAIL, ratio, detail);
 }

@@ -23,7 +23,8 @@ void ts_check_external_case(ts_check *k, ts_case *c)
             size_t before = k->report->n;
             checks[i].run(k, c);
             if (k->report->n == before)
-                ts_report_add(k->report, name, "", TS_FAIL, 0, "the golden was read but nothing in it was compared\n");
+                ts_report_add(k->report, name, "", TS_FAIL, 0,
+                              "the golden was read but nothing in it was compared\n");
             return;
         }
     ts_report_begin(k->report, "external", c->name);
@@ -40,11 +41,13 @@ ts_status ts_external_open(ts_check *k, const ts_case *c, const char *key, ts_sa
     return ts_safetensors_open(path, out, err);
 }
 
-ts_status ts_external_tensor(const ts_safetensors *f, const char *name, ts_dtype dtype, const ts_tensor **out, ts_error *err)
+ts_status ts_external_tensor(const ts_safetensors *f, const char *name, ts_dtype dtype, const ts_tensor **out,
+                             ts_error *err)
 {
     *out = ts_safetensors_find(f, name);
     if (!*out || (*out)->dtype != dtype)
-        return ts_fail(err, TS_BAD, ts_safetensors_path(f), name, *out ? "not of dtype %s" : "missing (%s)", ts_dtype_table[dtype].name);
+        return ts_fail(err, TS_BAD, ts_safetensors_path(f), name, *out ? "not of dtype %s" : "missing (%s)",
+                       ts_dtype_table[dtype].name);
     return TS_OK;
 }
 

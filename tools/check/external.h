@@ -20,7 +20,8 @@ void ts_external_dgemm(ts_check *k, const ts_case *c);      /* OpenBLAS as a wit
 /* Opens golden/<case[key]>. */
 ts_status ts_external_open(ts_check *k, const ts_case *c, const char *key, ts_safetensors **out, ts_error *err);
 /* The tensor, of that dtype; missing or other: TS_BAD. */
-ts_status ts_external_tensor(const ts_safetensors *f, const char *name, ts_dtype dtype, const ts_tensor **out, ts_error *err);
+ts_status ts_external_tensor(const ts_safetensors *f, const char *name, ts_dtype dtype, const ts_tensor **out,
+                             ts_error *err);
 /* A malloc'd, aligned copy of its data. */
 void *ts_external_copy(const ts_tensor *t);
 

@@ -35,8 +35,8 @@ static const ts_tensor *find(const ts_safetensors *f, const char *prefix, const 
     return ts_safetensors_find(f, full);
 }
 
-static void compare(ts_check *k, const char *what, const ts_safetensors *f, const char *prefix, const char *name, const double *x,
-                    double limit)
+static void compare(ts_check *k, const char *what, const ts_safetensors *f, const char *prefix, const char *name,
+                    const double *x, double limit)
 {
     const ts_tensor *g = find(f, prefix, name);
     if (!g || !x) {
@@ -54,13 +54,21 @@ static void compare(ts_check *k, const char *what, const ts_safetensors *f, cons
 static void delta_rule_one(ts_check *k, const ts_safetensors *f, const char *name, ts_op_id id, const char *what)
 {
     const ts_tensor *kt = find(f, name, "k"), *vt = find(f, name, "v");
-    double *q = widened(f, name, "q"), *key = widened(f, name, "k"), *v = widened(f, name, "v"), *g = widened(f, name, "g"),
-           *beta = widened(f, name, "beta"), *state = widened(f, name, "state0"), *o = widened(f, name, "o");
+    double *q = widened(f, name, "q"), *key = widened(f, name, "k"), *v = widened(f, name, "v"),
+           *g = widened(f, name, "g"), *beta = widened(f, name, "beta"), *state = widened(f, name, "state0"),
+           *o = widened(f, name, "o");
     if (!state)
-        state = find(f, name, "state") ? calloc((size_t)ts_tensor_count(find(f, name, "state")), sizeof *state) : NULL;
+        state = find(f, name, "state") ? calloc((size_t)ts_tensor_count(find(f, name, "state")), sizeof *state)
+                                       : NULL;
     if (kt && vt && q && key && v && g && beta && state && o) {
         ts_gdn_args a = {.T = kt->dim[0], .Hk = kt->dim[1], .Hv = vt->dim[1], .Dk = kt->dim[2], .Dv = vt->dim[2]};
-        ts_l2norm_args n = {.T = a.T, .H = a.Hk, .D = a.Dk, .eps = 1e-6, .scale = pow((double)a.Dk, -0.5), .x = f64(q), .y = f64(q)};
+        ts_l2norm_args n = {.T = a.T,
+                            .H = a.Hk,
+                            .D = a.Dk,
+                            .eps = 1e-6,
+                            .scale = pow((double)a.Dk, -0.5),
+                            .x = f64(q),
+                            .y = f64(q)};
         ts_ref64.op(TS_OP_L2NORM, &n);
         n = (ts_l2norm_args){.T = a.T, .H = a.Hk, .D = a.Dk, .eps = 1e-6, .scale = 1, .x = f64(key), .y = f64(key)};
         ts_ref64.op(TS_OP_L2NORM, &n);
@@ -88,7 +96,8 @@ static void each(ts_check *k, const ts_safetensors *f, const char *start, const 
         const char *full = ts_safetensors_at(f, i)->name;
         size_t len = strlen(full), tail = strlen(suffix);
         char name[64];
-        if (strncmp(full, start, strlen(start)) != 0 || len <= tail || strcmp(full + len - tail, suffix) != 0 || len - tail >= sizeof name)
+        if (strncmp(full, start, strlen(start)) != 0 || len <= tail || strcmp(full + len - tail, suffix) != 0 ||
+            len - tail >= sizeof name)
             continue;
         memcpy(name, full, len - tail);
         name[len - tail] = 0;
@@ -143,7 +152,8 @@ typedef struct {
     double scale;
 } attention_meta;
 
-static ts_status parse_meta(const ts_safetensors *f, const char *name, cJSON **json, attention_meta *m, ts_error *err)
+static ts_status parse_meta(const ts_safetensors *f, const char *name, cJSON **json, attention_meta *m,
+                            ts_error *err)
 {
     char key[80];
     snprintf(key, sizeof key, "case.%s", name);
@@ -162,10 +172,10 @@ static void attention_run(ts_check *k, const ts_safetensors *f, const char *name
 {
     char kv[32];
     snprintf(kv, sizeof kv, "kv.%.20s", m->kv);
-    const ts_tensor *kt = find(f, kv, "k"), *vt = find(f, kv, "v"), *acc = find(f, name, "acc"), *pt = find(f, name, "t"),
-                    *lt = find(f, name, "len");
-    double *q = widened(f, name, "q"), *o = widened(f, name, "out"), *mm = widened(f, name, "m"), *l = widened(f, name, "l"),
-           *inner = widened(f, name, "acc");
+    const ts_tensor *kt = find(f, kv, "k"), *vt = find(f, kv, "v"), *acc = find(f, name, "acc"),
+                    *pt = find(f, name, "t"), *lt = find(f, name, "len");
+    double *q = widened(f, name, "q"), *o = widened(f, name, "out"), *mm = widened(f, name, "m"),
+           *l = widened(f, name, "l"), *inner = widened(f, name, "acc");
     int32_t *pos = pt ? ts_external_copy(pt) : NULL, *len = lt ? ts_external_copy(lt) : NULL, live = 0;
     int64_t used = kt ? (kt->dim[1] + 15) / 16 : 0, pages = 2 * used + 1;
     int32_t *table = malloc((size_t)used * sizeof *table + 1);
@@ -173,12 +183,24 @@ static void attention_run(ts_check *k, const ts_safetensors *f, const char *name
         table[i] = (int32_t)(pages - 2 - 2 * i);
     for (int64_t t = 0; len && t < ts_tensor_count(lt); t++)
         live = len[t] > live ? len[t] : live;
-    double *kp = kt && table ? pool_of(kt, table, pages, live) : NULL, *vp = vt && table ? pool_of(vt, table, pages, live) : NULL;
+    double *kp = kt && table ? pool_of(kt, table, pages, live) : NULL,
+           *vp = vt && table ? pool_of(vt, table, pages, live) : NULL;
     if (kp && vp && q && o && mm && l && inner && pos && len && acc) {
-        ts_attention_args a = {.T = acc->dim[0], .Hq = acc->dim[1], .Hkv = kt->dim[0], .D = acc->dim[3], .parts = acc->dim[2],
-                               .window = m->window, .scale = m->scale, .q = f64(q), .pos = pos, .len = len,
+        ts_attention_args a = {.T = acc->dim[0],
+                               .Hq = acc->dim[1],
+                               .Hkv = kt->dim[0],
+                               .D = acc->dim[3],
+                               .parts = acc->dim[2],
+                               .window = m->window,
+                               .scale = m->scale,
+                               .q = f64(q),
+                               .pos = pos,
+                               .len = len,
                                .kv = {.page = 16, .pages = pages, .table = table, .k = kp, .v = vp},
-                               .o = f64(o), .m = f64(mm), .l = f64(l), .acc = f64(inner)};
+                               .o = f64(o),
+                               .m = f64(mm),
+                               .l = f64(l),
+                               .acc = f64(inner)};
         ts_ref64.op(TS_OP_ATTENTION, &a);
     }
     char what[64];

@@ -20,7 +20,8 @@ static bool same_bytes(const ts_safetensors *f, const char *name, const void *x,
 
 static void add(ts_check *k, const char *what, const char *output, bool same)
 {
-    ts_report_add(k->report, what, output, same ? TS_EXACT : TS_FAIL, 0, same ? NULL : "bytes differ from the golden's\n");
+    ts_report_add(k->report, what, output, same ? TS_EXACT : TS_FAIL, 0,
+                  same ? NULL : "bytes differ from the golden's\n");
 }
 
 enum { MLX_ROWS = 16, MLX_K = 256 };
@@ -40,8 +41,15 @@ static void mlx_one(ts_check *k, const ts_safetensors *f, const float *w, int bi
         ts_ref32.mlx_encode(w + r * MLX_K, MLX_K, bits, group, code[r], s, b);
         id[r] = r;
     }
-    ts_matrix packed = {.format = TS_W_MLX, .N = MLX_ROWS, .K = MLX_K, .data = word, .bits = bits, .group = group,
-                        .aux = TS_BF16, .scales = scale, .biases = bias};
+    ts_matrix packed = {.format = TS_W_MLX,
+                        .N = MLX_ROWS,
+                        .K = MLX_K,
+                        .data = word,
+                        .bits = bits,
+                        .group = group,
+                        .aux = TS_BF16,
+                        .scales = scale,
+                        .biases = bias};
     ts_embed_args e = {.T = MLX_ROWS, .V = MLX_ROWS, .C = MLX_K, .id = id, .w = &packed, .y = y};
     ts_ref32.op(TS_OP_EMBED, &e);
     snprintf(what, sizeof what, "mlx %d bits group %d = golden", bits, group);
@@ -139,17 +147,27 @@ void ts_external_a64s8(ts_check *k, const ts_case *c)
         return;
     }
     w4a8_inputs(p);
-    ts_matrix w = {.format = TS_W_MLX, .N = N, .K = K, .data = p->word, .bits = 4, .group = 64, .aux = TS_BF16,
-                   .scales = p->scale, .biases = p->bias};
-    ts_quantize_a64_args q = {.T = M, .K = K, .x = &p->x[0][0], .code = &p->code[0][0], .step = &p->step[0][0], .sum = &p->sum[0][0]};
-    ts_matmul_a64s8_args a = {.T = M, .N = N, .K = K, .code = q.code, .step = q.step, .sum = q.sum, .w = &w, .y = &p->y[0][0]};
+    ts_matrix w = {.format = TS_W_MLX,
+                   .N = N,
+                   .K = K,
+                   .data = p->word,
+                   .bits = 4,
+                   .group = 64,
+                   .aux = TS_BF16,
+                   .scales = p->scale,
+                   .biases = p->bias};
+    ts_quantize_a64_args q = {
+        .T = M, .K = K, .x = &p->x[0][0], .code = &p->code[0][0], .step = &p->step[0][0], .sum = &p->sum[0][0]};
+    ts_matmul_a64s8_args a = {
+        .T = M, .N = N, .K = K, .code = q.code, .step = q.step, .sum = q.sum, .w = &w, .y = &p->y[0][0]};
     ts_ref32.op(TS_OP_QUANTIZE_A64, &q);
     ts_ref32.op(TS_OP_MATMUL_A64S8, &a);
     char got[16], detail[96];
     snprintf(got, sizeof got, "%08x", fnv1a(p->y, sizeof p->y));
     snprintf(detail, sizeof detail, "FNV-1a-32 of the output %s, published %s\n", got, want);
     bool same = strcmp(got, want) == 0;
-    ts_report_add(k->report, "ref32 A64S8 = published hash", "y", same ? TS_EXACT : TS_FAIL, 0, same ? NULL : detail);
+    ts_report_add(k->report, "ref32 A64S8 = published hash", "y", same ? TS_EXACT : TS_FAIL, 0,
+                  same ? NULL : detail);
     free(p);
 }
 
@@ -158,7 +176,8 @@ static void dgemm_one(ts_check *k, int64_t T, int64_t rows, int64_t cols)
 {
     float *wf = malloc((size_t)(rows * cols) * sizeof *wf), *xf = malloc((size_t)(T * cols) * sizeof *xf);
     double *x = malloc((size_t)(T * cols) * sizeof *x), *w = malloc((size_t)(rows * cols) * sizeof *w),
-           *y = malloc((size_t)(T * rows) * sizeof *y), *z = malloc((size_t)(T * rows) * sizeof *z), worst = HUGE_VAL;
+           *y = malloc((size_t)(T * rows) * sizeof *y), *z = malloc((size_t)(T * rows) * sizeof *z),
+           worst = HUGE_VAL;
     ts_error err;
     if (wf && xf && x && w && y && z && !ts_generate("normal", 7, 0, wf, rows * cols, &err) &&
         !ts_generate("normal", 7, 1, xf, T * cols, &err)) {
@@ -169,8 +188,8 @@ static void dgemm_one(ts_check *k, int64_t T, int64_t rows, int64_t cols)
         ts_matrix m = {.format = TS_W_F32, .N = rows, .K = cols, .data = wf};
         ts_matmul_args a = {.T = T, .N = rows, .K = cols, .x = (void *)x, .w = &m, .y = (void *)y};
         ts_ref64.op(TS_OP_MATMUL_DOT32, &a);
-        cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)T, (int)rows, (int)cols, 1.0, x, (int)cols, w, (int)cols, 0.0, z,
-                    (int)rows);
+        cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)T, (int)rows, (int)cols, 1.0, x, (int)cols, w,
+                    (int)cols, 0.0, z, (int)rows);
         worst = 0;
         for (int64_t t = 0; t < T; t++)
             for (int64_t n = 0; n < rows; n++) {
@@ -182,7 +201,8 @@ static void dgemm_one(ts_check *k, int64_t T, int64_t rows, int64_t cols)
     }
     char what[64];
     snprintf(what, sizeof what, "ref64 %lldx%lldx%lld ~ dgemm", (long long)T, (long long)rows, (long long)cols);
-    ts_report_add(k->report, what, "y", worst <= 1 ? TS_BOUND : TS_FAIL, worst, worst <= 1 ? NULL : "OpenBLAS and ref64 disagree\n");
+    ts_report_add(k->report, what, "y", worst <= 1 ? TS_BOUND : TS_FAIL, worst,
+                  worst <= 1 ? NULL : "OpenBLAS and ref64 disagree\n");
     void *all[] = {wf, xf, x, w, y, z};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);

@@ -32,20 +32,26 @@ static int64_t int_of(const cJSON *one, const char *key)
 
 static ts_sampling sampling_of(const cJSON *one)
 {
-    return (ts_sampling){.temperature = f32_of(one, "temperature_hex"), .top_k = int_of(one, "top_k"),
-                         .top_p = f32_of(one, "top_p_hex"), .min_p = f32_of(one, "min_p_hex"),
-                         .repetition = f32_of(one, "repetition_hex"), .frequency = f32_of(one, "frequency_hex"),
-                         .presence = f32_of(one, "presence_hex"), .window = int_of(one, "window"),
+    return (ts_sampling){.temperature = f32_of(one, "temperature_hex"),
+                         .top_k = int_of(one, "top_k"),
+                         .top_p = f32_of(one, "top_p_hex"),
+                         .min_p = f32_of(one, "min_p_hex"),
+                         .repetition = f32_of(one, "repetition_hex"),
+                         .frequency = f32_of(one, "frequency_hex"),
+                         .presence = f32_of(one, "presence_hex"),
+                         .window = int_of(one, "window"),
                          .seed = hex(get(one, "seed_hex"))};
 }
 
 /* The golden token, or the error the golden expects. */
-static void compare_token(ts_check *k, const char *name, ts_status s, const ts_sample *got, const cJSON *result, const ts_error *err)
+static void compare_token(ts_check *k, const char *name, ts_status s, const ts_sample *got, const cJSON *result,
+                          const ts_error *err)
 {
     const cJSON *token = get(result, "token"), *error = get(result, "error");
     bool same = error ? s != TS_OK : s == TS_OK && token && token->valueint == got->token;
     char detail[640];
-    snprintf(detail, sizeof detail, "token %d, golden %d; %s\n", s ? -1 : got->token, token ? token->valueint : -1, s ? err->reason : "");
+    snprintf(detail, sizeof detail, "token %d, golden %d; %s\n", s ? -1 : got->token, token ? token->valueint : -1,
+             s ? err->reason : "");
     ts_report_add(k->report, "sampler = golden", name, same ? TS_SAME : TS_FAIL, 0, same ? NULL : detail);
 }
 
@@ -55,10 +61,10 @@ static void sampler_one(ts_check *k, const cJSON *one)
     int V = cJSON_GetArraySize(logits), n = 0, H = cJSON_GetArraySize(history), h = 0;
     float *z = calloc((size_t)V + 1, sizeof *z);
     int32_t *past = calloc((size_t)H + 1, sizeof *past);
-    cJSON_ArrayForEach(x, logits)
+    cJSON_ArrayForEach (x, logits)
         if (z)
             z[n++] = ts_float((uint32_t)hex(x));
-    cJSON_ArrayForEach(x, history)
+    cJSON_ArrayForEach (x, history)
         if (past)
             past[h++] = x->valueint;
     ts_sampling p = sampling_of(one);
@@ -88,7 +94,7 @@ void ts_external_sampler(ts_check *k, const ts_case *c)
     ts_status s = load_json(k, c, &all, &err);
     if (s)
         ts_report_error(k->report, "sampler = golden", s, &err);
-    cJSON_ArrayForEach(one, get(all, "cases"))
+    cJSON_ArrayForEach (one, get(all, "cases"))
         sampler_one(k, one);
     cJSON_Delete(all);
 }
@@ -161,8 +167,10 @@ static void tokenizer_one(ts_check *k, const ts_tokenizer *tok, const cJSON *one
     char name[32], detail[640];
     snprintf(name, sizeof name, "text %d", number);
     ts_status s = text ? ts_tokenizer_encode(tok, text, size, &ids, &n, &err) : TS_BAD;
-    bool ids_ok = !s && same_ids(ids, n, get(one, "ids")), trip = ids_ok && round_trip(tok, ids, n, text, size, &err);
-    snprintf(detail, sizeof detail, "%s; %s\n", ids_ok ? "decode(encode(s)) is not NFC(s)" : "ids differ", err.reason);
+    bool ids_ok = !s && same_ids(ids, n, get(one, "ids")),
+         trip = ids_ok && round_trip(tok, ids, n, text, size, &err);
+    snprintf(detail, sizeof detail, "%s; %s\n", ids_ok ? "decode(encode(s)) is not NFC(s)" : "ids differ",
+             err.reason);
     ts_report_add(k->report, "tokenizer = golden", name, trip ? TS_SAME : TS_FAIL, 0, trip ? NULL : detail);
     free(ids);
 }
@@ -182,7 +190,7 @@ void ts_external_tokenizer(ts_check *k, const ts_case *c)
     if (s)
         ts_report_error(k->report, "tokenizer = golden", s, &err);
     int number = 0;
-    cJSON_ArrayForEach(one, all)
+    cJSON_ArrayForEach (one, all)
         if (!s)
             tokenizer_one(k, tok, one, number++);
     ts_tokenizer_close(tok);

@@ -29,7 +29,8 @@ static ts_status nll(const ts_weights *w, const int32_t *ids, int64_t T, double 
     ts_ref_state *state = NULL;
     int64_t V = w->cfg.V;
     double *logits = malloc((size_t)(T * V) * sizeof *logits);
-    ts_status s = logits ? ts_ref64.model_new(w, ts_profile_find("exact"), &m, err) : ts_no_memory(err, (unsigned long)(T * V) * 8);
+    ts_status s = logits ? ts_ref64.model_new(w, ts_profile_find("exact"), &m, err)
+                         : ts_no_memory(err, (unsigned long)(T * V) * 8);
     if (!s)
         s = ts_ref64.state_new(m, T, &state, err);
     if (!s)
@@ -54,8 +55,8 @@ static void compare_nll(ts_check *k, const double *x, const ts_tensor *golden, d
         }
     }
     char detail[256];
-    snprintf(detail, sizeof detail, "token %lld: nll %.17g, golden %.17g, error %.3g, allowed %.3g\n", (long long)at, x[at],
-             ts_tensor_get(golden, at), worst, limit);
+    snprintf(detail, sizeof detail, "token %lld: nll %.17g, golden %.17g, error %.3g, allowed %.3g\n",
+             (long long)at, x[at], ts_tensor_get(golden, at), worst, limit);
     bool ok = worst <= limit;
     ts_report_add(k->report, "ref64 ~ golden", "nll", ok ? TS_BOUND : TS_FAIL, worst / limit, ok ? NULL : detail);
 }
@@ -107,7 +108,8 @@ static int note_uniform(void *user, int32_t id, const ts_sample *how)
     return 0;
 }
 
-static void compare_sample(ts_check *k, const char *name, const ts_generated *got, const cJSON *want, double worst_u)
+static void compare_sample(ts_check *k, const char *name, const ts_generated *got, const cJSON *want,
+                           double worst_u)
 {
     const cJSON *id = want ? want->child : NULL;
     size_t i = 0;
@@ -115,12 +117,14 @@ static void compare_sample(ts_check *k, const char *name, const ts_generated *go
         id = id->next;
     char detail[256];
     bool same = i == got->n && !id && worst_u == 0;
-    snprintf(detail, sizeof detail, "%s parts at step %zu: id %d, golden %d; largest difference of a uniform %.3g\n", name, i,
+    snprintf(detail, sizeof detail,
+             "%s parts at step %zu: id %d, golden %d; largest difference of a uniform %.3g\n", name, i,
              i < got->n ? got->ids[i] : -1, id ? id->valueint : -1, worst_u);
     ts_report_add(k->report, "ref64 = golden", name, same ? TS_SAME : TS_FAIL, 0, same ? NULL : detail);
 }
 
-static ts_status sample_one(ts_check *k, const ts_weights *w, const ts_tokenizer *tok, const cJSON *all, const cJSON *one, ts_error *err)
+static ts_status sample_one(ts_check *k, const ts_weights *w, const ts_tokenizer *tok, const cJSON *all,
+                            const cJSON *one, ts_error *err)
 {
     const char *prompt = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(one, "prompt"));
     const cJSON *emitted = cJSON_GetObjectItemCaseSensitive(one, "emitted");
@@ -131,7 +135,8 @@ static ts_status sample_one(ts_check *k, const ts_weights *w, const ts_tokenizer
     ts_status s = prompt ? ts_tokenizer_encode(tok, prompt, strlen(prompt), &ids, &n, err)
                          : ts_fail(err, TS_BAD, NULL, one->string, "no prompt");
     int64_t max_new = cJSON_GetArraySize(emitted);
-    ts_runner_options o = {.engine = "ref64", .profile = ts_profile_find("exact"), .capacity = (int64_t)n + max_new, .threads = 1};
+    ts_runner_options o = {
+        .engine = "ref64", .profile = ts_profile_find("exact"), .capacity = (int64_t)n + max_new, .threads = 1};
     if (!s)
         s = ts_runner_open(w, &o, &r, err);
     uniforms u = {.u = cJSON_GetObjectItemCaseSensitive(one, "u")};
@@ -139,8 +144,12 @@ static ts_status sample_one(ts_check *k, const ts_weights *w, const ts_tokenizer
     ts_stepper stepper = {0};
     if (!s)
         stepper = ts_runner_stepper(r);
-    ts_generation g = {.stepper = &stepper, .cfg = &w->cfg, .sampling = ts_sampling_default(), .max_new = max_new,
-                       .on_token = note_uniform, .user = &u};
+    ts_generation g = {.stepper = &stepper,
+                       .cfg = &w->cfg,
+                       .sampling = ts_sampling_default(),
+                       .max_new = max_new,
+                       .on_token = note_uniform,
+                       .user = &u};
     g.sampling.temperature = (float)cJSON_GetObjectItemCaseSensitive(all, "temperature")->valuedouble;
     g.sampling.top_k = (int64_t)cJSON_GetObjectItemCaseSensitive(all, "top_k")->valuedouble;
     g.sampling.top_p = (float)cJSON_GetObjectItemCaseSensitive(all, "top_p")->valuedouble;
@@ -184,7 +193,7 @@ void ts_external_sample(ts_check *k, const ts_case *c)
         s = ts_tokenizer_open(tokenizer, &tok, &err);
     }
     const cJSON *cases = cJSON_GetObjectItemCaseSensitive(all, "cases"), *one;
-    cJSON_ArrayForEach(one, cases)
+    cJSON_ArrayForEach (one, cases)
         if (!s)
             s = sample_one(k, w, tok, all, one, &err);
     if (s)

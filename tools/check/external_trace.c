@@ -68,7 +68,8 @@ static ts_status run_whole(sequence *s, ts_error *err)
     ts_ref_state *state = NULL;
     int64_t rows = s->T;
     double *logits = malloc((size_t)(rows * s->w->cfg.V) * sizeof *logits);
-    ts_status status = logits ? ts_ref64.state_new(s->m, s->T, &state, err) : ts_no_memory(err, (unsigned long)rows);
+    ts_status status = logits ? ts_ref64.state_new(s->m, s->T, &state, err)
+                              : ts_no_memory(err, (unsigned long)rows);
     if (!status)
         status = ts_ref64.forward(s->m, state, s->ids, s->T, rows, logits, s->whole, err);
     if (!status)
@@ -121,7 +122,8 @@ static ts_status run_greedy(sequence *s, const ts_tensor *golden, ts_error *err)
     ts_ref_state *state = NULL;
     int64_t V = s->w->cfg.V, n = ts_tensor_count(golden), i = 0;
     double *logits = malloc((size_t)V * sizeof *logits);
-    ts_status status = logits ? ts_ref64.state_new(s->m, s->T + n, &state, err) : ts_no_memory(err, (unsigned long)V);
+    ts_status status = logits ? ts_ref64.state_new(s->m, s->T + n, &state, err)
+                              : ts_no_memory(err, (unsigned long)V);
     if (!status)
         status = ts_ref64.forward(s->m, state, s->ids, s->T, 1, logits, NULL, err);
     for (; !status && i < n; i++) {
@@ -138,7 +140,8 @@ static ts_status run_greedy(sequence *s, const ts_tensor *golden, ts_error *err)
     if (!status) {
         char detail[128];
         snprintf(detail, sizeof detail, "the streams part at step %lld of %lld\n", (long long)i, (long long)n);
-        ts_report_add(s->k->report, "ref64 = golden", "greedy_ids", i == n ? TS_SAME : TS_FAIL, 0, i == n ? NULL : detail);
+        ts_report_add(s->k->report, "ref64 = golden", "greedy_ids", i == n ? TS_SAME : TS_FAIL, 0,
+                      i == n ? NULL : detail);
     }
     ts_ref64.state_free(state);
     free(logits);
@@ -184,12 +187,20 @@ static void one_sequence(ts_check *k, const ts_safetensors *golden, const ts_ten
                          ts_ref_model *m, bool *seen)
 {
     ts_error err = {0};
-    sequence s = {.k = k, .golden = golden, .w = w, .m = m, .seen = seen, .T = ts_tensor_count(ids),
-                  .ids = ts_external_copy(ids), .whole = ts_trace_new(), .steps = ts_trace_new()};
+    sequence s = {.k = k,
+                  .golden = golden,
+                  .w = w,
+                  .m = m,
+                  .seen = seen,
+                  .T = ts_tensor_count(ids),
+                  .ids = ts_external_copy(ids),
+                  .whole = ts_trace_new(),
+                  .steps = ts_trace_new()};
     snprintf(s.prefix, sizeof s.prefix, "%.*s", (int)(strlen(ids->name) - strlen("input_ids")), ids->name);
     s.split = split_of(&s);
     ts_status status = s.ids && s.whole && s.steps && s.T > 0 ? run_sequence(&s, &err)
-                                                              : ts_fail(&err, TS_BAD, ts_safetensors_path(golden), ids->name, "empty, or out of memory");
+                                                              : ts_fail(&err, TS_BAD, ts_safetensors_path(golden),
+                                                                        ids->name, "empty, or out of memory");
     if (status)
         ts_report_error(k->report, "ref64 ~ golden", status, &err);
     ts_trace_free(s.whole);
@@ -197,9 +208,11 @@ static void one_sequence(ts_check *k, const ts_safetensors *golden, const ts_ten
     free(s.ids);
 }
 
-static ts_status load_weights(ts_check *k, const ts_case *c, ts_weights **owned, const ts_weights **w, ts_error *err)
+static ts_status load_weights(ts_check *k, const ts_case *c, ts_weights **owned, const ts_weights **w,
+                              ts_error *err)
 {
-    const char *model = ts_case_string(c, "model"), *config = ts_case_string(c, "config"), *weights = ts_case_string(c, "weights");
+    const char *model = ts_case_string(c, "model"), *config = ts_case_string(c, "config"),
+               *weights = ts_case_string(c, "weights");
     if (model)
         return ts_check_model(k, model, 0, w, err);
     if (!config || !weights)

@@ -217,7 +217,8 @@ ts_status ts_input_kv_fill(const ts_input *in, const ts_kv *kv, int64_t Hkv, int
         int64_t j = n / 2, base = n % 2 * pool;
         s = ts_generate(k.gen, in->seed, in->stream + 8192 + (uint32_t)n, row, Hkv * D, err) ? bad(in, err) : TS_OK;
         for (int64_t c = 0; !s && c < Hkv * D; c++)
-            put(kv, pools, base + ((kv->table[j / kv->page] * Hkv + c / D) * kv->page + j % kv->page) * D + c % D, row[c]);
+            put(kv, pools, base + ((kv->table[j / kv->page] * Hkv + c / D) * kv->page + j % kv->page) * D + c % D,
+                row[c]);
     }
     free(row);
     return s;

@@ -17,7 +17,8 @@ typedef struct ts_model_cache {
 
 static void remove_folder(const char *folder)
 {
-    static const char *const files[] = {"config.json", "model.safetensors", "tokenizer.json", "generation_config.json"};
+    static const char *const files[] = {"config.json", "model.safetensors", "tokenizer.json",
+                                        "generation_config.json"};
     for (int i = 0; i < 4; i++) {
         char path[128];
         snprintf(path, sizeof path, "%s/%s", folder, files[i]);
@@ -26,7 +27,8 @@ static void remove_folder(const char *folder)
     rmdir(folder);
 }
 
-/* The quantised checkpoint is made by the same code as `touchstone quantize`, then read back as a user's would be. */
+/* The quantised checkpoint is made by the same code as `touchstone quantize`, then read back as a user's would be.
+ */
 static ts_status load_quantised(ts_model_cache *m, const char *path, ts_error *err)
 {
     const char *tmp = getenv("TMPDIR");

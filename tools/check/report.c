@@ -142,7 +142,8 @@ static void print_failures(const ts_report *r, FILE *f)
         if (shown++ == 0) {
             fputs("\n", f);
             print_repro(x, f);
-            fprintf(f, "FAIL %s: %s: %s %s\n%s", x->group, x->subject, x->what, x->output, x->detail ? x->detail : "");
+            fprintf(f, "FAIL %s: %s: %s %s\n%s", x->group, x->subject, x->what, x->output,
+                    x->detail ? x->detail : "");
             fputs(r->count[TS_FAIL] > 1 ? "\nfurther failures:\n" : "", f);
         } else if (shown <= 20) {
             fprintf(f, "FAIL %s: %s: %s %s\n", x->group, x->subject, x->what, x->output);
@@ -179,7 +180,8 @@ void ts_report_print(const ts_report *r, FILE *f)
     if (r->n == 0)
         fputs("touchstone: nothing was checked\n", f);
     fprintf(f, "\n%s\n%lld passed, %lld failed, %lld skipped\n",
-            ts_report_status(r) ? "DIFFERS: see the first failure above" : "bit-equal: every schedule is still the reference's function",
+            ts_report_status(r) ? "DIFFERS: see the first failure above"
+                                : "bit-equal: every schedule is still the reference's function",
             passed, r->count[TS_FAIL], r->count[TS_SKIP]);
 }
 

@@ -18,17 +18,17 @@ typedef struct {
     char what[64];    /* who against whom, e.g. "rmsnorm.portable = ref32" */
     char output[96];  /* tensor, "" if the whole */
     ts_verdict verdict;
-    double worst;     /* error as a fraction of what is allowed; 0 if exact */
-    char *detail;     /* of a failure or a skip; owned */
+    double worst; /* error as a fraction of what is allowed; 0 if exact */
+    char *detail; /* of a failure or a skip; owned */
 } ts_finding;
 
 typedef struct {
     ts_finding *v;
     size_t n, room;
     long long count[TS_VERDICTS];
-    bool quiet;   /* no progress line */
-    bool lost;    /* a finding could not be stored: the run fails */
-    size_t done, total; /* cases, for the progress line */
+    bool quiet;                  /* no progress line */
+    bool lost;                   /* a finding could not be stored: the run fails */
+    size_t done, total;          /* cases, for the progress line */
     char group[24], subject[96]; /* of what is being checked now */
 } ts_report;
 

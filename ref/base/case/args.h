@@ -87,7 +87,7 @@ typedef struct {
 /* Paged KV pool: element (token j, head h, channel c) lies at
  * ((table[j / page] * Hkv + h) * page + j % page) * D + c of k and v. */
 typedef struct {
-    int64_t bf16; /* 1: uint16_t patterns; 0: ts_real */
+    int64_t bf16;         /* 1: uint16_t patterns; 0: ts_real */
     int64_t page, pages;  /* tokens a page; pages in the pool */
     const int32_t *table; /* logical page -> pool page */
     void *k, *v;

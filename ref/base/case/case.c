@@ -35,7 +35,7 @@ static ts_status validate_dims(ts_case *c, const ts_op *op, ts_error *err)
     const cJSON *dims = get(c->json, "dims"), *d;
     if (!cJSON_IsObject(dims))
         return ts_fail(err, TS_BAD, c->path, "dims", "missing");
-    cJSON_ArrayForEach(d, dims)
+    cJSON_ArrayForEach (d, dims)
         if (!known_dim(op, d->string))
             return ts_fail(err, TS_BAD, c->path, d->string, "operation %s has no such dim", op->name);
     for (int i = 0; i < TS_MAX_OP_DIMS && op->dim[i].name; i++) {
@@ -71,8 +71,9 @@ static ts_status validate_op(ts_case *c, ts_error *err)
     if (s)
         return s;
     if (version != op->version || !order || strcmp(order, op->order) != 0)
-        return ts_fail(err, TS_BAD, c->path, "version", "made for %s version %lld order %s, this build has version %d order %s",
-                       op->name, (long long)version, order ? order : "?", op->version, op->order);
+        return ts_fail(err, TS_BAD, c->path, "version",
+                       "made for %s version %lld order %s, this build has version %d order %s", op->name,
+                       (long long)version, order ? order : "?", op->version, op->order);
     s = ts_json_u64_string(c->path, c->json, "seed", &c->seed, err);
     if (!s)
         s = validate_dims(c, op, err);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* clang-format off */
 #define DIM(T, f) {#f, offsetof(T, f)}
 #define FIELD(T, f, role, kind, ...) {#f, role, kind, offsetof(T, f), {__VA_ARGS__}}
 #define REAL(T, f, role, ...) FIELD(T, f, role, TS_FIELD_REAL, __VA_ARGS__)
@@ -85,6 +86,7 @@ const ts_op ts_op_table[TS_OP_COUNT] = {
          REAL(ts_matmul_a64s8_args, sum, TS_IN, "T", "K/64"), FIELD(ts_matmul_a64s8_args, w, TS_IN, TS_FIELD_MATRIX, "N", "K"),
          REAL(ts_matmul_a64s8_args, y, TS_OUT, "T", "N")}, "N"},
 };
+/* clang-format on */
 
 ts_op_id ts_op_find(const char *name)
 {

@@ -53,7 +53,8 @@ static ts_status read_one_type(const source *s, const cJSON *o, ts_config *c)
     if (status != TS_OK)
         return status;
     if (strcmp(type, "qwen3_5") != 0 && strcmp(type, "qwen3_5_text") != 0)
-        return ts_fail(s->err, TS_BAD, s->file, "model_type", "\"%.60s\" is not supported; qwen3_5 and qwen3_5_text are", type);
+        return ts_fail(s->err, TS_BAD, s->file, "model_type",
+                       "\"%.60s\" is not supported; qwen3_5 and qwen3_5_text are", type);
     snprintf(c->model_type, sizeof c->model_type, "%s", type);
     return TS_OK;
 }
@@ -164,8 +165,8 @@ static ts_status read_rope(const source *s, ts_config *c)
         return bad(s, "partial_rotary_factor", "must be greater than 0 and at most 1");
     c->R = (int64_t)((double)c->D * partial);
     if (c->R < 2 || c->R % 2 != 0)
-        return ts_fail(s->err, TS_BAD, s->file, "partial_rotary_factor", "gives %lld rotary dims, must be even and at least 2",
-                       (long long)c->R);
+        return ts_fail(s->err, TS_BAD, s->file, "partial_rotary_factor",
+                       "gives %lld rotary dims, must be even and at least 2", (long long)c->R);
     return TS_OK;
 }
 
@@ -178,8 +179,9 @@ static ts_status read_layer_list(const source *s, const cJSON *list, ts_config *
         const char *type = cJSON_GetStringValue(i);
         bool full = type != NULL && strcmp(type, "full_attention") == 0;
         if (type == NULL || (!full && strcmp(type, "linear_attention") != 0))
-            return ts_fail(s->err, TS_BAD, s->file, "layer_types", "entry %lld is \"%.60s\"; linear_attention and full_attention are known",
-                           (long long)n, type != NULL ? type : "(not a string)");
+            return ts_fail(s->err, TS_BAD, s->file, "layer_types",
+                           "entry %lld is \"%.60s\"; linear_attention and full_attention are known", (long long)n,
+                           type != NULL ? type : "(not a string)");
         if (n < c->layers)
             c->full[n] = full;
     }
@@ -251,10 +253,11 @@ static ts_status read_quant_object(const source *s, const cJSON *o, const char *
     if (!cJSON_IsObject(o))
         return bad(s, name, "must be an object");
     for (const cJSON *i = o->child; i != NULL; i = i->next) {
-        bool plain = strcmp(i->string, "bits") == 0 || strcmp(i->string, "group_size") == 0 || strcmp(i->string, "mode") == 0;
+        bool plain = strcmp(i->string, "bits") == 0 || strcmp(i->string, "group_size") == 0 ||
+                     strcmp(i->string, "mode") == 0;
         if (!plain)
-            return ts_fail(s->err, TS_BAD, s->file, name, "\"%.100s\": only one bits and group_size for all modules is supported",
-                           i->string);
+            return ts_fail(s->err, TS_BAD, s->file, name,
+                           "\"%.100s\": only one bits and group_size for all modules is supported", i->string);
     }
     ts_status status = ts_json_int(s->file, o, "bits", 1, 64, &bits, s->err);
     if (status == TS_OK)
@@ -297,7 +300,8 @@ static ts_status add_stop(const source *s, const cJSON *i, ts_config *c)
 {
     double id = cJSON_IsNumber(i) ? i->valuedouble : -1;
     if (!(id >= 0 && id < (double)c->V) || floor(id) != id)
-        return ts_fail(s->err, TS_BAD, s->file, "eos_token_id", "must hold integers of 0..%lld", (long long)c->V - 1);
+        return ts_fail(s->err, TS_BAD, s->file, "eos_token_id", "must hold integers of 0..%lld",
+                       (long long)c->V - 1);
     if (ts_config_is_stop(c, (int32_t)id))
         return TS_OK;
     if (c->n_stop == TS_MAX_STOPS)

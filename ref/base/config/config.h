@@ -13,15 +13,15 @@ enum { TS_MAX_LAYERS = 256, TS_MAX_STOPS = 16 };
 /* Symbols as in the papers; see docs/contract.md. */
 typedef struct {
     char model_type[48];
-    int64_t V, C, I, layers;      /* vocabulary, hidden, intermediate */
-    int64_t Hq, Hkv, D, R;        /* attention heads, head_dim, rotary dims */
-    int64_t Hk, Hv, Dk, Dv, W;    /* linear attention heads, dims, conv taps */
+    int64_t V, C, I, layers;   /* vocabulary, hidden, intermediate */
+    int64_t Hq, Hkv, D, R;     /* attention heads, head_dim, rotary dims */
+    int64_t Hk, Hv, Dk, Dv, W; /* linear attention heads, dims, conv taps */
     int64_t max_positions;
     double theta, eps;
-    bool tied;                    /* lm_head = embed_tokens */
-    bool full[TS_MAX_LAYERS];     /* layer is full attention */
-    int quant_bits, quant_group;  /* MLX "quantization", 0 if absent */
-    int32_t stop[TS_MAX_STOPS];   /* eos ids of config and generation_config */
+    bool tied;                   /* lm_head = embed_tokens */
+    bool full[TS_MAX_LAYERS];    /* layer is full attention */
+    int quant_bits, quant_group; /* MLX "quantization", 0 if absent */
+    int32_t stop[TS_MAX_STOPS];  /* eos ids of config and generation_config */
     int n_stop;
 } ts_config;
 

@@ -12,10 +12,10 @@ enum { NAME = 256, BLOCK = 4096 };
 
 typedef struct {
     ts_weights *w;
-    const char *path;          /* of the checkpoint, for what is missing from it */
-    const char *prefix;        /* of layers, embed_tokens and norm */
-    int64_t layer;             /* the one being bound, or -1 */
-    const ts_tensor **used;    /* tensors that found their slot */
+    const char *path;       /* of the checkpoint, for what is missing from it */
+    const char *prefix;     /* of layers, embed_tokens and norm */
+    int64_t layer;          /* the one being bound, or -1 */
+    const ts_tensor **used; /* tensors that found their slot */
     size_t n_used;
     ts_error *err;
 } binder;
@@ -117,7 +117,8 @@ static ts_status check_floats(const binder *b, const ts_tensor *t, const char *f
         at = first_bad32(word, n);
         nan = at < n && (word[at] & 0x7FFFFF) != 0;
     } else {
-        return ts_fail(b->err, TS_BAD, file, t->name, "dtype %s; BF16, F16 and F32 are read%s", ts_dtype_table[t->dtype].name,
+        return ts_fail(b->err, TS_BAD, file, t->name, "dtype %s; BF16, F16 and F32 are read%s",
+                       ts_dtype_table[t->dtype].name,
                        t->dtype == TS_U32 ? " (MLX codes need a quantization in the config, and scales)" : "");
     }
     if (at == n)
@@ -187,7 +188,8 @@ static ts_status bind_mlx(binder *b, const char *name, const char *scales, const
     const ts_tensor *t, *s, *z;
     const char *file;
     if (K % group != 0)
-        return ts_fail(b->err, TS_BAD, b->path, name, "%lld columns are not whole groups of %d", (long long)K, group);
+        return ts_fail(b->err, TS_BAD, b->path, name, "%lld columns are not whole groups of %d", (long long)K,
+                       group);
     const int64_t dim[2] = {N, K * bits / 32};
     ts_status status = take(b, name, &t, &file);
     if (status == TS_OK && t->dtype != TS_U32)
@@ -203,8 +205,15 @@ static ts_status bind_mlx(binder *b, const char *name, const char *scales, const
     if (s->dtype != z->dtype)
         return ts_fail(b->err, TS_BAD, file, biases, "dtype %s, the scales are %s", ts_dtype_table[z->dtype].name,
                        ts_dtype_table[s->dtype].name);
-    *out = (ts_matrix){.format = TS_W_MLX, .N = N, .K = K, .data = t->data, .bits = bits, .group = group,
-                       .aux = s->dtype, .scales = s->data, .biases = z->data};
+    *out = (ts_matrix){.format = TS_W_MLX,
+                       .N = N,
+                       .K = K,
+                       .data = t->data,
+                       .bits = bits,
+                       .group = group,
+                       .aux = s->dtype,
+                       .scales = s->data,
+                       .biases = z->data};
     return TS_OK;
 }
 
@@ -361,7 +370,7 @@ static ts_status bind_ends(binder *b)
 
 static int by_address(const void *a, const void *b)
 {
-    uintptr_t x = (uintptr_t)*(const ts_tensor *const *)a, y = (uintptr_t)*(const ts_tensor *const *)b;
+    uintptr_t x = (uintptr_t) * (const ts_tensor *const *)a, y = (uintptr_t) * (const ts_tensor *const *)b;
     return (x > y) - (x < y);
 }
 
@@ -427,7 +436,8 @@ static ts_status load(const char *config, const char *path, ts_weights **out, ts
     if (w == NULL)
         return ts_no_memory(err, sizeof *w);
     snprintf(w->path, sizeof w->path, "%s", path);
-    ts_status status = config != NULL ? ts_config_load_file(config, &w->cfg, err) : ts_config_load(path, &w->cfg, err);
+    ts_status status = config != NULL ? ts_config_load_file(config, &w->cfg, err)
+                                      : ts_config_load(path, &w->cfg, err);
     if (status == TS_OK)
         status = bind_checkpoint(w, path, err);
     if (status == TS_OK)
@@ -458,8 +468,8 @@ void ts_weights_free(ts_weights *w)
         return;
     for (int64_t i = 0; w->layer != NULL && i < w->cfg.layers; i++) {
         ts_layer *l = &w->layer[i];
-        ts_vector *const v[] = {&l->input_norm, &l->post_norm, &l->conv,   &l->A_log, &l->dt_bias,
-                                &l->gdn_norm,   &l->q_norm,    &l->k_norm};
+        ts_vector *const v[] = {&l->input_norm, &l->post_norm, &l->conv,   &l->A_log,
+                                &l->dt_bias,    &l->gdn_norm,  &l->q_norm, &l->k_norm};
         for (size_t k = 0; k < sizeof v / sizeof *v; k++)
             free(v[k]->v);
     }

@@ -15,22 +15,22 @@ typedef struct {
 } ts_vector;
 
 typedef struct {
-    ts_vector input_norm, post_norm;                  /* [C] */
-    ts_matrix gate_proj, up_proj, down_proj;          /* [I,C] [I,C] [C,I] */
-    ts_matrix in_qkv, in_z, in_b, in_a, out;          /* linear attention: [CD,C] [VD,C] [Hv,C] [Hv,C] [C,VD] */
-    ts_vector conv, A_log, dt_bias, gdn_norm;         /* [CD*W] [Hv] [Hv] [Dv] */
-    ts_matrix q_proj, k_proj, v_proj, o_proj;         /* full attention: [2*Hq*D,C] [Hkv*D,C] [Hkv*D,C] [C,Hq*D] */
-    ts_vector q_norm, k_norm;                         /* [D] */
+    ts_vector input_norm, post_norm;          /* [C] */
+    ts_matrix gate_proj, up_proj, down_proj;  /* [I,C] [I,C] [C,I] */
+    ts_matrix in_qkv, in_z, in_b, in_a, out;  /* linear attention: [CD,C] [VD,C] [Hv,C] [Hv,C] [C,VD] */
+    ts_vector conv, A_log, dt_bias, gdn_norm; /* [CD*W] [Hv] [Hv] [Dv] */
+    ts_matrix q_proj, k_proj, v_proj, o_proj; /* full attention: [2*Hq*D,C] [Hkv*D,C] [Hkv*D,C] [C,Hq*D] */
+    ts_vector q_norm, k_norm;                 /* [D] */
 } ts_layer;
 
 typedef struct {
     ts_config cfg;
-    bool folded;        /* norm weights hold 1+w already (MLX) */
+    bool folded;           /* norm weights hold 1+w already (MLX) */
     ts_matrix embed, head; /* [V,C]; head == embed when tied */
     ts_vector final_norm;
-    ts_layer *layer;    /* [cfg.layers] */
+    ts_layer *layer; /* [cfg.layers] */
     ts_checkpoint *ckpt;
-    char sha256[65];    /* of the checkpoint; filled by ts_weights_hash */
+    char sha256[65]; /* of the checkpoint; filled by ts_weights_hash */
     char path[256];
 } ts_weights;
 

@@ -80,7 +80,8 @@ static ts_status check_map(const char *file, const cJSON *map, ts_error *err)
         if (!cJSON_IsString(i))
             return ts_fail(err, TS_BAD, file, i->string, "its shard must be a string");
         if (!plain_name(i->valuestring))
-            return ts_fail(err, TS_BAD, file, i->string, "shard \"%.100s\" is not a plain file name", i->valuestring);
+            return ts_fail(err, TS_BAD, file, i->string, "shard \"%.100s\" is not a plain file name",
+                           i->valuestring);
     }
     return TS_OK;
 }

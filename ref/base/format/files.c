@@ -25,7 +25,8 @@ static ts_status walk(ts_files *l, const char *folder, int depth, ts_error *err)
 {
     DIR *dir = depth < 32 ? opendir(folder) : NULL;
     if (!dir)
-        return ts_fail(err, TS_BAD, folder, NULL, "cannot read this folder: %s", depth < 32 ? strerror(errno) : "nested too deep");
+        return ts_fail(err, TS_BAD, folder, NULL, "cannot read this folder: %s",
+                       depth < 32 ? strerror(errno) : "nested too deep");
     ts_status s = TS_OK;
     for (struct dirent *e; !s && (e = readdir(dir));) {
         char path[1024];

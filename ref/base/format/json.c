@@ -277,7 +277,8 @@ static bool present(const cJSON *o, const char *key)
     return i != NULL && !cJSON_IsNull(i);
 }
 
-ts_status ts_json_int(const char *file, const cJSON *o, const char *key, int64_t lo, int64_t hi, int64_t *out, ts_error *err)
+ts_status ts_json_int(const char *file, const cJSON *o, const char *key, int64_t lo, int64_t hi, int64_t *out,
+                      ts_error *err)
 {
     const cJSON *i;
     ts_status status = member(file, o, key, &i, err);
@@ -321,7 +322,8 @@ ts_status ts_json_string(const char *file, const cJSON *o, const char *key, cons
     return TS_OK;
 }
 
-ts_status ts_json_opt_int(const char *file, const cJSON *o, const char *key, int64_t lo, int64_t hi, int64_t *out, ts_error *err)
+ts_status ts_json_opt_int(const char *file, const cJSON *o, const char *key, int64_t lo, int64_t hi, int64_t *out,
+                          ts_error *err)
 {
     return present(o, key) ? ts_json_int(file, o, key, lo, hi, out, err) : TS_OK;
 }

@@ -15,9 +15,9 @@ typedef enum { TS_W_BF16, TS_W_F16, TS_W_F32, TS_W_MLX } ts_weight_format;
 typedef struct {
     ts_weight_format format;
     int64_t N, K;
-    const void *data; /* bf16/f16 patterns, f32, or MLX u32 words [N][K*bits/32] */
-    int bits, group;  /* MLX only */
-    ts_dtype aux;     /* MLX: dtype of scales and biases, TS_BF16, TS_F16 or TS_F32 */
+    const void *data;            /* bf16/f16 patterns, f32, or MLX u32 words [N][K*bits/32] */
+    int bits, group;             /* MLX only */
+    ts_dtype aux;                /* MLX: dtype of scales and biases, TS_BF16, TS_F16 or TS_F32 */
     const void *scales, *biases; /* MLX: [N][K/group] */
 } ts_matrix;
 

@@ -15,10 +15,8 @@ static ts_status decompose(const char *text, size_t size, int32_t *out, size_t *
     for (size_t at = 0; at < size;) {
         utf8proc_int32_t c;
         int boundary;
-        at +=
-            (size_t)utf8proc_iterate((const utf8proc_uint8_t *)text + at, (utf8proc_ssize_t)(size - at), &c);
-        utf8proc_ssize_t k =
-            utf8proc_decompose_char(c, out + n, MAX_DECOMPOSITION, UTF8PROC_DECOMPOSE, &boundary);
+        at += (size_t)utf8proc_iterate((const utf8proc_uint8_t *)text + at, (utf8proc_ssize_t)(size - at), &c);
+        utf8proc_ssize_t k = utf8proc_decompose_char(c, out + n, MAX_DECOMPOSITION, UTF8PROC_DECOMPOSE, &boundary);
         if (k < 1 || k > MAX_DECOMPOSITION)
             return ts_fail(err, TS_BAD, NULL, "text", "U+%04X: %s", (unsigned)c,
                            k < 1 ? utf8proc_errmsg(k) : "decomposition too long");

@@ -126,8 +126,8 @@ static ts_status next_match(matcher *m, size_t from, bool *found, size_t *start,
     if (!*found)
         return TS_OK;
     if (n == PCRE2_ERROR_MATCHLIMIT || n == PCRE2_ERROR_DEPTHLIMIT || n == PCRE2_ERROR_HEAPLIMIT)
-        return ts_fail(err, TS_BAD, m->split->file, REGEX,
-                       "too much backtracking on the text (byte %zu of %zu)", from, m->size);
+        return ts_fail(err, TS_BAD, m->split->file, REGEX, "too much backtracking on the text (byte %zu of %zu)",
+                       from, m->size);
     if (n < 0)
         return pcre_fail(n, m->split->file, err);
     const PCRE2_SIZE *span = pcre2_get_ovector_pointer(m->data);
@@ -141,8 +141,7 @@ static size_t next_character(const matcher *m, size_t at)
     return at < m->size ? at + (size_t)ts_utf8_sequence(m->text + at, m->size - at) : at + 1;
 }
 
-static ts_status emit(const matcher *m, size_t from, size_t to, ts_piece_fn *piece, void *context,
-                      ts_error *err)
+static ts_status emit(const matcher *m, size_t from, size_t to, ts_piece_fn *piece, void *context, ts_error *err)
 {
     return to > from ? piece(context, m->text + from, to - from, err) : TS_OK;
 }

@@ -49,8 +49,8 @@ static ts_status read_dtype(const char *path, const char *name, const cJSON *ite
 }
 
 /* A list of at most `max` integers of 0..2^53-1. */
-static ts_status read_list(const char *path, const char *name, const cJSON *item, const char *key, int max, int64_t *out,
-                           int *n, ts_error *err)
+static ts_status read_list(const char *path, const char *name, const cJSON *item, const char *key, int max,
+                           int64_t *out, int *n, ts_error *err)
 {
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(item, key);
     if (!cJSON_IsArray(list))
@@ -88,7 +88,8 @@ static ts_status byte_size(const char *path, const ts_tensor *t, int64_t *out, t
 static ts_status only_known_keys(const char *path, const cJSON *item, ts_error *err)
 {
     for (const cJSON *i = item->child; i != NULL; i = i->next)
-        if (strcmp(i->string, "dtype") != 0 && strcmp(i->string, "shape") != 0 && strcmp(i->string, "data_offsets") != 0)
+        if (strcmp(i->string, "dtype") != 0 && strcmp(i->string, "shape") != 0 &&
+            strcmp(i->string, "data_offsets") != 0)
             return ts_fail(err, TS_BAD, path, item->string, "unknown key \"%.40s\"", i->string);
     return TS_OK;
 }
@@ -143,7 +144,8 @@ static ts_status check_tiling(const char *path, const entry *e, size_t n, size_t
     int64_t at = 0;
     for (size_t i = 0; i < n; i++) {
         if (e[i].begin != at)
-            return ts_fail(err, TS_BAD, path, e[i].t.name, "starts at byte %lld of the data, what precedes it ends at %lld: %s",
+            return ts_fail(err, TS_BAD, path, e[i].t.name,
+                           "starts at byte %lld of the data, what precedes it ends at %lld: %s",
                            (long long)e[i].begin, (long long)at, e[i].begin > at ? "gap" : "overlap");
         at = e[i].end;
     }
@@ -205,7 +207,8 @@ static void header_free(header *h)
 
 /* text[size] is the header of a file whose data section has data_size bytes. The caller frees h,
  * also after an error. */
-static ts_status header_read(const char *path, const char *text, size_t size, size_t data_size, header *h, ts_error *err)
+static ts_status header_read(const char *path, const char *text, size_t size, size_t data_size, header *h,
+                             ts_error *err)
 {
     *h = (header){0};
     if (size == 0 || text[0] != '{')
@@ -236,9 +239,11 @@ static ts_status read_map(ts_safetensors *f, ts_error *err)
     for (int i = 7; i >= 0; i--)
         n = n << 8 | bytes[i];
     if (n > MAX_HEADER)
-        return ts_fail(err, TS_BAD, f->path, NULL, "header length %llu, more than 100,000,000", (unsigned long long)n);
+        return ts_fail(err, TS_BAD, f->path, NULL, "header length %llu, more than 100,000,000",
+                       (unsigned long long)n);
     if (n > f->size - 8)
-        return ts_fail(err, TS_BAD, f->path, NULL, "header length %llu, but the file has only %zu bytes after it: truncated",
+        return ts_fail(err, TS_BAD, f->path, NULL,
+                       "header length %llu, but the file has only %zu bytes after it: truncated",
                        (unsigned long long)n, f->size - 8);
     ts_status status = header_read(f->path, (const char *)bytes + 8, n, f->size - 8 - n, &f->h, err);
     if (status != TS_OK)
@@ -378,13 +383,15 @@ static char *header_text(const ts_tensor *tensors, size_t count, const ts_meta *
 }
 
 /* What the header's own text could not show. */
-static ts_status check_tensors(const char *path, const ts_tensor *tensors, size_t count, size_t *data_size, ts_error *err)
+static ts_status check_tensors(const char *path, const ts_tensor *tensors, size_t count, size_t *data_size,
+                               ts_error *err)
 {
     *data_size = 0;
     for (size_t i = 0; i < count; i++) {
         const ts_tensor *t = &tensors[i];
         if ((unsigned)t->dtype >= TS_DTYPE_COUNT || t->ndim < 0 || t->ndim > TS_MAX_DIMS)
-            return ts_fail(err, TS_BAD, path, t->name, "cannot be written: dtype %d, %d dims", (int)t->dtype, t->ndim);
+            return ts_fail(err, TS_BAD, path, t->name, "cannot be written: dtype %d, %d dims", (int)t->dtype,
+                           t->ndim);
         if (t->size > 0 && t->data == NULL)
             return ts_fail(err, TS_BAD, path, t->name, "cannot be written: no data");
         *data_size += t->size;
@@ -410,8 +417,8 @@ static ts_status write_all(const char *path, const ts_tensor *tensors, size_t co
     return ts_out_close(&out, status, err);
 }
 
-ts_status ts_safetensors_write(const char *path, const ts_tensor *tensors, size_t count, const ts_meta *meta, size_t n_meta,
-                               ts_error *err)
+ts_status ts_safetensors_write(const char *path, const ts_tensor *tensors, size_t count, const ts_meta *meta,
+                               size_t n_meta, ts_error *err)
 {
     size_t size, data_size;
     header h;

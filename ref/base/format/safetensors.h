@@ -26,7 +26,7 @@ typedef struct {
 
 /* Writes tensors in the given order, atomically and deterministically (header padded to 8 bytes,
  * keys in the given order, metadata first). */
-ts_status ts_safetensors_write(const char *path, const ts_tensor *tensors, size_t count,
-                               const ts_meta *meta, size_t n_meta, ts_error *err);
+ts_status ts_safetensors_write(const char *path, const ts_tensor *tensors, size_t count, const ts_meta *meta,
+                               size_t n_meta, ts_error *err);
 
 #endif

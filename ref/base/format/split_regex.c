@@ -10,10 +10,9 @@
 
 enum { MAX_REPEAT = 1000, MAX_GROWTH = 192 };
 
-#define SPACES                                                                                               \
-    "\\t-\\r \\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}"
-#define NON_SPACES                                                                                           \
-    "\\x{0}-\\x{8}\\x{e}-\\x{1f}!-\\x{84}\\x{86}-\\x{9f}\\x{a1}-\\x{167f}\\x{1681}-\\x{1fff}"                \
+#define SPACES "\\t-\\r \\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}"
+#define NON_SPACES                                                                            \
+    "\\x{0}-\\x{8}\\x{e}-\\x{1f}!-\\x{84}\\x{86}-\\x{9f}\\x{a1}-\\x{167f}\\x{1681}-\\x{1fff}" \
     "\\x{200b}-\\x{2027}\\x{202a}-\\x{202e}\\x{2030}-\\x{205e}\\x{2060}-\\x{2fff}\\x{3001}-\\x{10ffff}"
 
 typedef struct {
@@ -29,8 +28,8 @@ typedef struct {
 
 static ts_status refuse(const rewriter *r, const char *what)
 {
-    return ts_fail(r->err, TS_BAD, r->file, "pre_tokenizer.pattern.Regex", "%s at byte %zu is not supported",
-                   what, r->at);
+    return ts_fail(r->err, TS_BAD, r->file, "pre_tokenizer.pattern.Regex", "%s at byte %zu is not supported", what,
+                   r->at);
 }
 
 static void put(rewriter *r, const char *text, size_t size)

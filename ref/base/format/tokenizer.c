@@ -86,8 +86,8 @@ static ts_status encode_piece(void *context, const char *piece, size_t size, ts_
         unsigned byte = (unsigned char)piece[i];
         e->work.id[i] = e->t->byte_id[byte];
         if (e->work.id[i] < 0)
-            return ts_fail(err, TS_BAD, e->t->path, "model.vocab",
-                           "no token for byte 0x%02x, which the text has", byte);
+            return ts_fail(err, TS_BAD, e->t->path, "model.vocab", "no token for byte 0x%02x, which the text has",
+                           byte);
     }
     size_t n = ts_bpe_merge(&e->t->merges, &e->work, size);
     return append(e, e->work.id, n, err);

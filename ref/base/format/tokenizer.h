@@ -13,8 +13,8 @@ ts_status ts_tokenizer_open(const char *path, ts_tokenizer **out, ts_error *err)
 void ts_tokenizer_close(ts_tokenizer *t);
 
 /* text[size] must be UTF-8 (else TS_BAD naming the byte). *ids is malloc'd. */
-ts_status ts_tokenizer_encode(const ts_tokenizer *t, const char *text, size_t size,
-                              int32_t **ids, size_t *n, ts_error *err);
+ts_status ts_tokenizer_encode(const ts_tokenizer *t, const char *text, size_t size, int32_t **ids, size_t *n,
+                              ts_error *err);
 
 /* The raw bytes of one id (may be a part of a UTF-8 sequence); NULL if no token has this id. */
 const char *ts_tokenizer_bytes(const ts_tokenizer *t, int32_t id, size_t *size);

@@ -43,8 +43,7 @@ static int unmap(const loader *l, const char **p, const char *end)
 }
 
 /* Decodes text[0..size) into out (as many bytes or fewer); on failure *bad_at is the character. */
-static bool unmap_all(const loader *l, const char *text, size_t size, char *out, size_t *n,
-                      const char **bad_at)
+static bool unmap_all(const loader *l, const char *text, size_t size, char *out, size_t *n, const char **bad_at)
 {
     const char *p = text, *end = text + size;
     *n = 0;
@@ -69,8 +68,7 @@ static ts_status find_lists(loader *l, const cJSON *json)
     if (l->added != NULL && !cJSON_IsArray(l->added))
         return ts_fail(l->err, TS_BAD, l->t->path, "added_tokens", "must be a list");
     if (!cJSON_IsObject(l->vocab) || l->vocab->child == NULL)
-        return ts_fail(l->err, TS_BAD, l->t->path, "model.vocab",
-                       "must be an object with at least one token");
+        return ts_fail(l->err, TS_BAD, l->t->path, "model.vocab", "must be an object with at least one token");
     if (!cJSON_IsArray(l->merges))
         return ts_fail(l->err, TS_BAD, l->t->path, "model.merges", "must be a list");
     return TS_OK;
@@ -102,8 +100,7 @@ static ts_status measure(loader *l, size_t *bytes, size_t *n_vocab, size_t *n_ad
         if (status == TS_OK && strlen(content) > TS_MAX_ADDED_BYTES)
             status = bad(l, "added_tokens", content, "longer than 1024 bytes");
         if (status == TS_OK)
-            status =
-                measure_token(l, "added_tokens", content, cJSON_GetObjectItemCaseSensitive(i, "id"), bytes);
+            status = measure_token(l, "added_tokens", content, cJSON_GetObjectItemCaseSensitive(i, "id"), bytes);
     }
     return status;
 }
@@ -147,8 +144,8 @@ static ts_status add_added(loader *l, const cJSON *o)
         if (status != TS_OK)
             return status;
         if (on)
-            return ts_fail(l->err, TS_BAD, t->path, "added_tokens", "\"%.60s\": %s true is not supported",
-                           content, unsupported[i]);
+            return ts_fail(l->err, TS_BAD, t->path, "added_tokens", "\"%.60s\": %s true is not supported", content,
+                           unsupported[i]);
     }
     if (t->token[id].bytes != NULL)
         return bad(l, "added_tokens", content, "another added token has this id");
@@ -164,16 +161,14 @@ static ts_status add_vocab(loader *l, const cJSON *o)
 {
     struct ts_tokenizer *t = l->t;
     int32_t id = (int32_t)o->valuedouble;
-    bool is_added =
-        t->token[id].bytes != NULL && ts_lexicon_find(&t->added, o->string, strlen(o->string)) == id;
+    bool is_added = t->token[id].bytes != NULL && ts_lexicon_find(&t->added, o->string, strlen(o->string)) == id;
     const char *bad_at;
     size_t n;
     if (!unmap_all(l, o->string, strlen(o->string), t->arena + t->used, &n, &bad_at))
-        return is_added
-                   ? TS_OK
-                   : ts_fail(l->err, TS_BAD, t->path, "model.vocab",
-                             "\"%.60s\": %.*s (byte %zu) stands for no byte", o->string,
-                             ts_utf8_sequence(bad_at, strlen(bad_at)), bad_at, (size_t)(bad_at - o->string));
+        return is_added ? TS_OK
+                        : ts_fail(l->err, TS_BAD, t->path, "model.vocab",
+                                  "\"%.60s\": %.*s (byte %zu) stands for no byte", o->string,
+                                  ts_utf8_sequence(bad_at, strlen(bad_at)), bad_at, (size_t)(bad_at - o->string));
     if (t->token[id].bytes != NULL && !is_added)
         return bad(l, "model.vocab", o->string, "another token has this id");
     const char *bytes = keep(t, n);
@@ -198,8 +193,8 @@ static ts_status check_overlap(loader *l)
             continue;
         int32_t id = ts_lexicon_find(&t->vocab, bytes, n);
         if (id >= 0 && id != a->id)
-            return ts_fail(l->err, TS_BAD, t->path, "added_tokens",
-                           "\"%.60s\" is id %d here, %d in the vocabulary", a->bytes, (int)a->id, (int)id);
+            return ts_fail(l->err, TS_BAD, t->path, "added_tokens", "\"%.60s\" is id %d here, %d in the vocabulary",
+                           a->bytes, (int)a->id, (int)id);
     }
     return TS_OK;
 }

@@ -58,8 +58,7 @@ static ts_status read_normalizer(struct ts_tokenizer *t, const cJSON *o, ts_erro
     }
     if (!is_type(o, "Sequence") || !cJSON_IsArray(list))
         return refuse(t, "normalizer", type_of(o), err);
-    cJSON_ArrayForEach(i, list)
-    {
+    cJSON_ArrayForEach (i, list) {
         if (!is_type(i, "NFC"))
             return refuse(t, "normalizer", type_of(i), err);
         t->nfc = true;
@@ -113,8 +112,7 @@ static ts_status read_pre_tokenizer(struct ts_tokenizer *t, const cJSON *o, ts_e
     if (status != TS_OK || n == 1)
         return status;
     const cJSON *first = cJSON_GetArrayItem(list, 0);
-    return is_type(first, "Split") ? read_split(t, first, err)
-                                   : refuse(t, "pre_tokenizer", type_of(first), err);
+    return is_type(first, "Split") ? read_split(t, first, err) : refuse(t, "pre_tokenizer", type_of(first), err);
 }
 
 /* A template is harmless if it is the sequence alone. */

@@ -81,7 +81,8 @@ static int fused32(void)
 {
     volatile float a = 1 + 0x1p-12f, c = -(1 + 0x1p-11f), tiny = 0x1p-80f;
     float rest = fmaf(a, a, c), above = fmaf(a, a, tiny);
-    return same32(rest, 0x1p-24f) && same32(above, 1 + 0x1p-11f + 0x1p-23f); /* a detour through double loses tiny */
+    return same32(rest, 0x1p-24f) &&
+           same32(above, 1 + 0x1p-11f + 0x1p-23f); /* a detour through double loses tiny */
 }
 
 static int fused64(void)
@@ -112,7 +113,8 @@ static const struct {
     {no_daz, "denormals are zero", "a subnormal operand counts as 0: small inputs would lose their bits"},
     {fused32, "fmaf", "fmaf rounds twice: dot products and elementary functions would change in the last bit"},
     {fused64, "fma", "fma rounds twice: double products and tables would change in the last bit"},
-    {no_contraction, "contraction", "a*b+c was contracted to a fused multiply-add that nobody wrote: build with -ffp-contract=off"},
+    {no_contraction, "contraction",
+     "a*b+c was contracted to a fused multiply-add that nobody wrote: build with -ffp-contract=off"},
 };
 
 ts_status ts_canaries(ts_error *err)

@@ -18,8 +18,8 @@ extern const float ts_coef_softplus[2];  /* above [0]: x itself; below [1]: two-
 /* exp in double, rounded once to f32 (the sampler's exp_cr). */
 enum { TS_EXP_CR_LAST = 14 };
 extern const double ts_coef_exp_cr_inv_ln2;
-extern const double ts_coef_exp_cr_ln2[2];                  /* hi, lo */
-extern const double ts_coef_exp_cr[TS_EXP_CR_LAST + 1];     /* 1/i! */
+extern const double ts_coef_exp_cr_ln2[2];              /* hi, lo */
+extern const double ts_coef_exp_cr[TS_EXP_CR_LAST + 1]; /* 1/i! */
 
 /* RoPE tables in double-double: non-overlapping parts. The first two parts of ln 2 have 40 bits, so that
  * their products with |k| < 2^13 are exact. */

@@ -54,7 +54,7 @@ uint16_t ts_f32_to_f16(float x)
     if (a >= 0x38800000) /* 2^-14, the smallest normal */
         return (uint16_t)(sign | shift_rne(a - ((uint32_t)112 << 23), 13));
     uint32_t shift = 126 - (a >> 23); /* from units of 2^(exponent-150) to units of 2^-24 */
-    if (shift > 24) /* below 2^-25, half the smallest subnormal */
+    if (shift > 24)                   /* below 2^-25, half the smallest subnormal */
         return (uint16_t)sign;
     return (uint16_t)(sign | shift_rne((a & 0x7fffff) | 0x800000, shift));
 }

@@ -65,19 +65,33 @@ double ts_tensor_get(const ts_tensor *t, int64_t i)
     size_t bytes = (size_t)ts_dtype_table[t->dtype].bits / 8;
     memcpy(&e, (const char *)t->data + (size_t)i * bytes, bytes);
     switch (t->dtype) {
-    case TS_BOOL: return e.u8 != 0;
-    case TS_U8: return e.u8;
-    case TS_I8: return e.i8;
-    case TS_U16: return e.u16;
-    case TS_I16: return e.i16;
-    case TS_F16: return (double)ts_f16_to_f32(e.u16);
-    case TS_BF16: return (double)ts_bf16_to_f32(e.u16);
-    case TS_U32: return e.u32;
-    case TS_I32: return e.i32;
-    case TS_F32: return (double)e.f32;
-    case TS_U64: return (double)e.u64;
-    case TS_I64: return (double)e.i64;
-    case TS_F64: return e.f64;
-    default: return (double)NAN; /* F8, F6, F4 and C64 are only ever carried, never read */
+    case TS_BOOL:
+        return e.u8 != 0;
+    case TS_U8:
+        return e.u8;
+    case TS_I8:
+        return e.i8;
+    case TS_U16:
+        return e.u16;
+    case TS_I16:
+        return e.i16;
+    case TS_F16:
+        return (double)ts_f16_to_f32(e.u16);
+    case TS_BF16:
+        return (double)ts_bf16_to_f32(e.u16);
+    case TS_U32:
+        return e.u32;
+    case TS_I32:
+        return e.i32;
+    case TS_F32:
+        return (double)e.f32;
+    case TS_U64:
+        return (double)e.u64;
+    case TS_I64:
+        return (double)e.i64;
+    case TS_F64:
+        return e.f64;
+    default:
+        return (double)NAN; /* F8, F6, F4 and C64 are only ever carried, never read */
     }
 }

@@ -6,11 +6,28 @@
 #include <stdint.h>
 
 typedef enum {
-    TS_BOOL, TS_U8, TS_I8, TS_F8_E5M2, TS_F8_E4M3, TS_F8_E8M0, TS_F8_E4M3FNUZ, TS_F8_E5M2FNUZ,
-    TS_I16, TS_U16, TS_F16, TS_BF16,
-    TS_I32, TS_U32, TS_F32,
-    TS_I64, TS_U64, TS_F64, TS_C64,
-    TS_F4, TS_F6_E2M3, TS_F6_E3M2,
+    TS_BOOL,
+    TS_U8,
+    TS_I8,
+    TS_F8_E5M2,
+    TS_F8_E4M3,
+    TS_F8_E8M0,
+    TS_F8_E4M3FNUZ,
+    TS_F8_E5M2FNUZ,
+    TS_I16,
+    TS_U16,
+    TS_F16,
+    TS_BF16,
+    TS_I32,
+    TS_U32,
+    TS_F32,
+    TS_I64,
+    TS_U64,
+    TS_F64,
+    TS_C64,
+    TS_F4,
+    TS_F6_E2M3,
+    TS_F6_E3M2,
     TS_DTYPE_COUNT,
 } ts_dtype;
 

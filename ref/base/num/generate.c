@@ -129,7 +129,8 @@ static float ints(const recipe *r, int64_t i)
 
 static int integers_within(const recipe *r, double lo, double hi)
 {
-    return lo <= r->v[0] && r->v[0] <= r->v[1] && r->v[1] <= hi && rint(r->v[0]) == r->v[0] && rint(r->v[1]) == r->v[1];
+    return lo <= r->v[0] && r->v[0] <= r->v[1] && r->v[1] <= hi && rint(r->v[0]) == r->v[0] &&
+           rint(r->v[1]) == r->v[1];
 }
 
 static const char *bad_ints(const recipe *r, int64_t n)
@@ -170,14 +171,10 @@ static float from_special(const recipe *r, int64_t i)
 }
 
 static const generator generators[] = {
-    {"normal", 0, 1, ':', bad_normal, normal},
-    {"bf16", 1, 1, ':', bad_normal, bf16},
-    {"uniform", 2, 2, ':', bad_uniform, uniform},
-    {"const", 1, 1, ':', fine, ladder},
-    {"ladder", 1, MAX_VALUES, ',', fine, ladder},
-    {"ints", 2, 2, ':', bad_ints, ints},
-    {"pow2", 2, 2, ':', bad_pow2, pow2},
-    {"index", 0, 0, ':', bad_index, own_index},
+    {"normal", 0, 1, ':', bad_normal, normal},    {"bf16", 1, 1, ':', bad_normal, bf16},
+    {"uniform", 2, 2, ':', bad_uniform, uniform}, {"const", 1, 1, ':', fine, ladder},
+    {"ladder", 1, MAX_VALUES, ',', fine, ladder}, {"ints", 2, 2, ':', bad_ints, ints},
+    {"pow2", 2, 2, ':', bad_pow2, pow2},          {"index", 0, 0, ':', bad_index, own_index},
     {"special", 0, 0, ':', fine, from_special},
 };
 

@@ -13,16 +13,40 @@
 
 #if TS_PRECISION == 64
 typedef double ts_real;
-static inline ts_real ts_fma(ts_real a, ts_real b, ts_real c) { return fma(a, b, c); }
-static inline ts_real ts_sqrt(ts_real x) { return sqrt(x); }
-static inline ts_real ts_fabs(ts_real x) { return fabs(x); }
-static inline ts_real ts_rint(ts_real x) { return rint(x); }
+static inline ts_real ts_fma(ts_real a, ts_real b, ts_real c)
+{
+    return fma(a, b, c);
+}
+static inline ts_real ts_sqrt(ts_real x)
+{
+    return sqrt(x);
+}
+static inline ts_real ts_fabs(ts_real x)
+{
+    return fabs(x);
+}
+static inline ts_real ts_rint(ts_real x)
+{
+    return rint(x);
+}
 #else
 typedef float ts_real;
-static inline ts_real ts_fma(ts_real a, ts_real b, ts_real c) { return fmaf(a, b, c); }
-static inline ts_real ts_sqrt(ts_real x) { return sqrtf(x); }
-static inline ts_real ts_fabs(ts_real x) { return fabsf(x); }
-static inline ts_real ts_rint(ts_real x) { return rintf(x); }
+static inline ts_real ts_fma(ts_real a, ts_real b, ts_real c)
+{
+    return fmaf(a, b, c);
+}
+static inline ts_real ts_sqrt(ts_real x)
+{
+    return sqrtf(x);
+}
+static inline ts_real ts_fabs(ts_real x)
+{
+    return fabsf(x);
+}
+static inline ts_real ts_rint(ts_real x)
+{
+    return rintf(x);
+}
 #endif
 
 #endif

@@ -17,8 +17,7 @@ static void copy_text(char *to, size_t size, const char *from)
     to[len] = '\0';
 }
 
-ts_status ts_fail(ts_error *err, ts_status status, const char *file, const char *tensor,
-                  const char *format, ...)
+ts_status ts_fail(ts_error *err, ts_status status, const char *file, const char *tensor, const char *format, ...)
 {
     if (!err)
         return status;
@@ -38,8 +37,8 @@ ts_status ts_fail(ts_error *err, ts_status status, const char *file, const char 
 
 char *ts_error_text(const ts_error *err, char *buf, unsigned long size)
 {
-    snprintf(buf, size, "%s%s%s%s%s", err->file, err->file[0] ? ": " : "", err->tensor,
-             err->tensor[0] ? ": " : "", err->reason);
+    snprintf(buf, size, "%s%s%s%s%s", err->file, err->file[0] ? ": " : "", err->tensor, err->tensor[0] ? ": " : "",
+             err->reason);
     return buf;
 }
 

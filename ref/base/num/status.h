@@ -20,8 +20,8 @@ typedef struct {
 
 /* Fills *err (which may be NULL) and returns `status`, so that callers write
  * `return ts_fail(err, TS_BAD, path, name, "…")`. file and tensor may be NULL. */
-ts_status ts_fail(ts_error *err, ts_status status, const char *file, const char *tensor,
-                  const char *format, ...) __attribute__((format(printf, 5, 6)));
+ts_status ts_fail(ts_error *err, ts_status status, const char *file, const char *tensor, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
 
 /* Writes "file: tensor: reason" into buf (empty parts left out), returns buf. */
 char *ts_error_text(const ts_error *err, char *buf, unsigned long size);

@@ -87,7 +87,8 @@ static ts_status measure(ts_trace *t, const char *name, ts_dtype dtype, int ndim
         bits *= dim[i];
     }
     if (bits % 8 != 0)
-        return ts_fail(&t->err, TS_BAD, NULL, name, "cannot be traced: %lld bits are not whole bytes", (long long)bits);
+        return ts_fail(&t->err, TS_BAD, NULL, name, "cannot be traced: %lld bits are not whole bytes",
+                       (long long)bits);
     *size = (size_t)bits / 8;
     return TS_OK;
 }
@@ -110,8 +111,8 @@ static ts_status append_bytes(ts_trace *t, entry *e, const void *data, size_t si
     return TS_OK;
 }
 
-static ts_status put_new(ts_trace *t, const char *name, ts_dtype dtype, int ndim, const int64_t *dim, const void *data,
-                         size_t size)
+static ts_status put_new(ts_trace *t, const char *name, ts_dtype dtype, int ndim, const int64_t *dim,
+                         const void *data, size_t size)
 {
     if (t->count == t->capacity && grow_list(t) != TS_OK)
         return TS_BAD;
@@ -128,7 +129,8 @@ static ts_status put_new(ts_trace *t, const char *name, ts_dtype dtype, int ndim
     return append_bytes(t, e, data, size);
 }
 
-static ts_status put_rows(ts_trace *t, entry *e, ts_dtype dtype, int ndim, const int64_t *dim, const void *data, size_t size)
+static ts_status put_rows(ts_trace *t, entry *e, ts_dtype dtype, int ndim, const int64_t *dim, const void *data,
+                          size_t size)
 {
     bool same = e->t.dtype == dtype && e->t.ndim == ndim && ndim > 0;
     for (int i = 1; i < ndim && same; i++)
@@ -212,7 +214,7 @@ ts_status ts_trace_write(const ts_trace *t, const char *path, const ts_meta *met
 
 static int by_address(const void *a, const void *b)
 {
-    uintptr_t x = (uintptr_t)*(const char *const *)a, y = (uintptr_t)*(const char *const *)b;
+    uintptr_t x = (uintptr_t) * (const char *const *)a, y = (uintptr_t) * (const char *const *)b;
     return (x > y) - (x < y);
 }
 
@@ -233,7 +235,8 @@ static ts_status check_distinct(const ts_safetensors *f, const char **names, siz
     return status;
 }
 
-static ts_status read_order(const ts_safetensors *f, const cJSON *list, const char **names, size_t count, ts_error *err)
+static ts_status read_order(const ts_safetensors *f, const cJSON *list, const char **names, size_t count,
+                            ts_error *err)
 {
     const char *path = ts_safetensors_path(f);
     size_t n = 0;
