@@ -257,9 +257,9 @@ static void check_schedules(ts_check *k, const ts_case *c, const ts_call *inputs
         const ts_schedule *s = ts_schedule_at(i);
         if (s->op != c->op || (s->accepts && !s->accepts(inputs->args)))
             continue;
-        found++;
         if (k->o.schedule && strcmp(k->o.schedule, s->name) != 0)
             continue;
+        found++;
         if (strcmp(s->order, inputs->op->order) != 0)
             ts_report_add(k->report, s->name, "", TS_FAIL, 0, "its declared order is not the operation's\n");
         else
