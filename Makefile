@@ -51,6 +51,7 @@ check: all
 	$(B)/touchstone check
 
 test: all
+	@pkg-config --exists cmocka mpfr || { echo "touchstone: missing: cmocka mpfr. As root: make deps"; exit 2; }
 	@$(MAKE) $(JOBS) --no-print-directory B=$(B)/san CFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=all" run-tests
 	tests/run $(B) $(patsubst $(B)/%,$(B)/san/%,$(TESTS))
 

@@ -94,7 +94,7 @@ void ts_external_mlx(ts_check *k, const ts_case *c)
     ts_safetensors_close(f);
 }
 
-/* The published input of the W4A8 spec (our own generator): M 8, N 16, K 2304. */
+/* An input whose hash is published with the description of W4A8 class A64: M 8, N 16, K 2304. */
 enum { M = 8, N = 16, K = 2304, G = K / 64 };
 
 typedef struct {
