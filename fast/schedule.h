@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include "case/op.h"
 
-typedef struct {
+typedef struct ts_schedule {
     const char *name; /* e.g. "rmsnorm.portable" */
     ts_op_id op;
     const char *backend;               /* "cpu" */

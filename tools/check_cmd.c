@@ -9,6 +9,7 @@
 
 typedef struct {
     ts_check_options o;
+    int64_t timeout;
     bool list, json;
 } settings;
 
@@ -22,6 +23,7 @@ static int parse(int argc, char **argv, settings *s)
         {"seed", 0, TS_OPT_TEXT, &s->o.seed, 0, 0, "N",
          "other inputs for the op cases (recorded hashes do not apply)"},
         {"only", 0, TS_OPT_TEXT, &s->o.only, 0, 0, "STAGE", "canaries, tables, files, ops, streams or external"},
+        {"timeout", 0, TS_OPT_INT, &s->timeout, 1, 3600, "S", "seconds a schedule may take on a case (20)"},
         {"grid", 0, TS_OPT_FLAG, &s->o.grid, 0, 0, NULL, "every thread count and prefill cut of every stream"},
         {"list", 'l', TS_OPT_FLAG, &s->list, 0, 0, NULL, "list the selected cases and the schedules, run nothing"},
         {"json", 0, TS_OPT_FLAG, &s->json, 0, 0, NULL, "every finding as a JSON object"},
@@ -101,6 +103,7 @@ int ts_cmd_check(int argc, char **argv)
         go = check_filters(&s);
     if (go != TS_GO_ON)
         return go;
+    s.o.timeout = (int)s.timeout;
     struct ts_model_cache *models = NULL;
     ts_report report = {.quiet = s.json};
     ts_check k = {.o = s.o, .report = &report, .models = &models};

@@ -6,8 +6,6 @@
 #include "check/inputs.h"
 #include "num/convert.h"
 
-static const uint32_t UNWRITTEN = 0xffc0deadu;
-
 static void *member(const ts_call *c, size_t offset)
 {
     return (char *)c->args + offset;
@@ -53,12 +51,12 @@ static void fill_unwritten(ts_call *c, int i)
 {
     const ts_field *f = &c->op->field[i];
     size_t n = c->size[i] / element_size(c, f);
-    memset(c->data[i], 0xaa, c->size[i]);
+    memset(c->data[i], c->fill, c->size[i]);
     for (size_t j = 0; f->kind == TS_FIELD_REAL && j < n; j++)
         if (c->wide)
-            ((double *)c->data[i])[j] = (double)ts_float(UNWRITTEN);
+            ((double *)c->data[i])[j] = (double)ts_float(TS_UNWRITTEN);
         else
-            ((uint32_t *)c->data[i])[j] = UNWRITTEN;
+            ((uint32_t *)c->data[i])[j] = TS_UNWRITTEN;
 }
 
 static ts_status allocate(ts_call *c, int i, ts_error *err)
@@ -68,7 +66,10 @@ static ts_status allocate(ts_call *c, int i, ts_error *err)
     if (n < 0 || n > (int64_t)1 << 26)
         return ts_fail(err, TS_BAD, NULL, f->name, "%lld elements are too many for a case", (long long)n);
     c->size[i] = (size_t)n * element_size(c, f);
-    c->data[i] = malloc(c->size[i] ? c->size[i] : 1);
+    if (c->guarded)
+        c->data[i] = ts_guard_new(&c->guard[i], c->size[i]) ? c->guard[i].data : NULL;
+    else
+        c->data[i] = malloc(c->size[i] ? c->size[i] : 1);
     if (!c->data[i])
         return ts_no_memory(err, c->size[i]);
     fill_unwritten(c, i);
@@ -137,8 +138,9 @@ static const char *wrong_contents(const ts_call *c)
     if (id == TS_OP_ATTENTION) {
         const ts_attention_args *a = c->args;
         int64_t most = c->kv_filled < 128 * a->parts ? c->kv_filled : 128 * a->parts;
-        return all_in(a->pos, a->T, 0, 1 << 24) && all_in(a->len, a->T, 0, most) ? NULL
-                                                                                  : "keys past those in the cache, or past parts";
+        return all_in(a->pos, a->T, 0, 1 << 24) && all_in(a->len, a->T, 0, most)
+                   ? NULL
+                   : "keys past those in the cache, or past parts";
     }
     if (id == TS_OP_MATMUL_A64S8)
         return c->matrix.format == TS_W_MLX && c->matrix.group == 64 && (c->matrix.bits == 4 || c->matrix.bits == 8)
@@ -150,6 +152,7 @@ static const char *wrong_contents(const ts_call *c)
 ts_status ts_call_from_case(const ts_case *k, ts_call *out, ts_error *err)
 {
     memset(out, 0, sizeof *out);
+    out->fill = 0xaa;
     out->op = &ts_op_table[k->op];
     out->args = calloc(1, out->op->args_size);
     if (!out->args)
@@ -193,11 +196,12 @@ static ts_status copy_table(const ts_call *from, ts_call *out, ts_error *err)
     return TS_OK;
 }
 
-ts_status ts_call_copy(const ts_call *from, bool wide, ts_call *out, ts_error *err)
+/* `out` says already whether it is wide or guarded. */
+static ts_status copy(const ts_call *from, ts_call *out, ts_error *err)
 {
-    memset(out, 0, sizeof *out);
     out->op = from->op;
-    out->wide = wide;
+    out->kv_filled = from->kv_filled;
+    out->kv_capacity = from->kv_capacity;
     out->matrix = from->matrix; /* borrowed: matrix_data stays NULL */
     out->args = malloc(from->op->args_size);
     if (!out->args)
@@ -212,6 +216,63 @@ ts_status ts_call_copy(const ts_call *from, bool wide, ts_call *out, ts_error *e
         if (!s)
             attach(out, i);
     }
+    if (s)
+        ts_call_free(out);
+    return s;
+}
+
+ts_status ts_call_copy(const ts_call *from, bool wide, ts_call *out, ts_error *err)
+{
+    memset(out, 0, sizeof *out);
+    out->wide = wide;
+    out->fill = 0xaa;
+    return copy(from, out, err);
+}
+
+static size_t matrix_bytes(const ts_matrix *m, int part)
+{
+    size_t plain = (size_t)(m->N * m->K) * (m->format == TS_W_F32 ? 4 : 2);
+    if (part == 0)
+        return m->format == TS_W_MLX ? (size_t)(m->N * (m->K * m->bits / 8)) : plain;
+    return m->format == TS_W_MLX ? (size_t)(m->N * (m->K / m->group)) * (m->aux == TS_F32 ? 4 : 2) : 0;
+}
+
+static ts_status guard_copy(ts_guard *g, const void *from, size_t size, const void **to, ts_error *err)
+{
+    if (!from)
+        return TS_OK;
+    if (!ts_guard_new(g, size))
+        return ts_no_memory(err, size);
+    memcpy(g->data, from, size);
+    *to = g->data;
+    return ts_guard_read_only(g) ? TS_OK : ts_no_memory(err, size);
+}
+
+/* Inputs read-only; the matrix in guarded memory of its own. */
+static ts_status guard_inputs(ts_call *c, ts_error *err)
+{
+    ts_matrix *m = &c->matrix;
+    ts_guard *g = c->guard + TS_MAX_FIELDS;
+    ts_status s = guard_copy(&g[0], m->data, matrix_bytes(m, 0), &m->data, err);
+    if (!s)
+        s = guard_copy(&g[1], m->scales, matrix_bytes(m, 1), &m->scales, err);
+    if (!s)
+        s = guard_copy(&g[2], m->biases, matrix_bytes(m, 2), &m->biases, err);
+    for (int i = 0; !s && i < TS_MAX_FIELDS && c->op->field[i].name; i++)
+        if (c->op->field[i].role == TS_IN && c->guard[i].map && !ts_guard_read_only(&c->guard[i]))
+            s = ts_no_memory(err, c->size[i]);
+    return s;
+}
+
+ts_status ts_call_guarded(const ts_call *from, int way, ts_call *out, ts_error *err)
+{
+    memset(out, 0, sizeof *out);
+    out->guarded = true;
+    out->fill = way % 2 ? 0x55 : 0xaa;
+    ts_status s = copy(from, out, err);
+    if (s)
+        return s;
+    s = guard_inputs(out, err);
     if (s)
         ts_call_free(out);
     return s;
@@ -258,7 +319,10 @@ ts_status ts_call_slice(const ts_call *from, int64_t t, int64_t n, ts_call *out,
 void ts_call_free(ts_call *c)
 {
     for (int i = 0; i < TS_MAX_FIELDS; i++)
-        free(c->data[i]);
+        if (!c->guarded)
+            free(c->data[i]);
+    for (int i = 0; i < TS_MAX_FIELDS + 3; i++)
+        ts_guard_free(&c->guard[i]);
     for (int i = 0; i < 3; i++)
         free(c->matrix_data[i]);
     free(c->table);
@@ -279,7 +343,9 @@ void ts_call_expose(ts_call *c, const char *exposes)
 {
     for (int i = 0; i < TS_MAX_FIELDS && c->op->field[i].name; i++)
         if (c->op->field[i].role == TS_INNER && !named(exposes, c->op->field[i].name)) {
-            free(c->data[i]);
+            if (!c->guarded)
+                free(c->data[i]);
+            ts_guard_free(&c->guard[i]);
             c->data[i] = NULL;
             attach(c, i);
         }

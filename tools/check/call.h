@@ -13,7 +13,11 @@
 
 #include <stdbool.h>
 #include "case/case.h"
+#include "check/guard.h"
 #include "num/dtype.h"
+
+/* Bits of a NaN that no operation makes: what real outputs hold before a run. */
+#define TS_UNWRITTEN 0xffc0deadu
 
 typedef struct {
     const ts_op *op;
@@ -24,13 +28,20 @@ typedef struct {
     ts_matrix matrix;
     void *matrix_data[3];
     int32_t *table;
-    int64_t kv_filled, kv_capacity; /* tokens */
+    bool guarded;                      /* then every array is in guard, for a child process to write */
+    unsigned char fill;                /* of outputs that are not real */
+    ts_guard guard[TS_MAX_FIELDS + 3]; /* by field; then matrix data, scales, biases */
+    int64_t kv_filled, kv_capacity;    /* tokens */
 } ts_call;
 
 /* f32, inputs generated, outputs filled with a NaN that no operation makes. */
 ts_status ts_call_from_case(const ts_case *c, ts_call *out, ts_error *err);
 /* The same inputs (contents of INOUT fields included), fresh outputs, optionally widened to double. */
 ts_status ts_call_copy(const ts_call *from, bool wide, ts_call *out, ts_error *err);
+/* The same in guarded, shared memory; what is only read is read-only. Outputs are filled so that `way` 0 and 1
+ * differ where nothing is written. */
+ts_status ts_call_guarded(const ts_call *from, int way, ts_call *out, ts_error *err);
+
 /* Rows t .. t+n-1 of every field whose first dim is T, f32, `pos` moved along. */
 ts_status ts_call_slice(const ts_call *from, int64_t t, int64_t n, ts_call *out, ts_error *err);
 void ts_call_free(ts_call *c);

@@ -80,7 +80,8 @@ static void check_canaries(ts_check *k)
         ts_report_add(k->report, "canaries", "", TS_EXACT, 0, NULL);
 }
 
-/* Cases are independent: they run on all cores, each into a report of its own, joined in the order of the list. */
+/* Cases are independent: all but those that fork run on all cores, each into a report of its own; these are joined
+ * in the order of the list. */
 static void run_cases(ts_check *k, ts_case *cases, size_t n)
 {
     ts_report *part = calloc(n + 1, sizeof *part);
@@ -88,10 +89,18 @@ static void run_cases(ts_check *k, ts_case *cases, size_t n)
         k->report->lost = true;
         return;
     }
+    /* Op cases fork; a child may only start OpenMP threads if its parent has not yet. */
+    for (size_t i = 0; i < n; i++)
+        if (cases[i].kind == TS_CASE_OP && ts_check_selects(k, &cases[i])) {
+            ts_check one = *k;
+            one.report = &part[i];
+            check_case(&one, &cases[i]);
+            ts_report_progress(k->report, &part[i]);
+        }
     omp_set_max_active_levels(2); /* streams start threads of their own */
 #pragma omp parallel for schedule(dynamic, 1)
     for (size_t i = 0; i < n; i++) {
-        if (!ts_check_selects(k, &cases[i]))
+        if (cases[i].kind == TS_CASE_OP || !ts_check_selects(k, &cases[i]))
             continue;
         ts_check one = *k;
         one.report = &part[i];

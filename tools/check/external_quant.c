@@ -176,8 +176,8 @@ void ts_external_a64s8(ts_check *k, const ts_case *c)
 }
 
 /* Largest |y - z| over its bound 2 gamma_K sum |x w|, gamma_K = K u / (1 - K u), u = 2^-53: any order of either. */
-static double dgemm_distance(const double *x, const double *w, const double *y, const double *z, int64_t T, int64_t rows,
-                             int64_t cols)
+static double dgemm_distance(const double *x, const double *w, const double *y, const double *z, int64_t T,
+                             int64_t rows, int64_t cols)
 {
     double worst = 0, u = (double)cols * 0x1p-53, gamma = u / (1 - u);
     for (int64_t t = 0; t < T; t++)

@@ -29,7 +29,8 @@ static ts_status nll(const ts_weights *w, const int32_t *ids, int64_t T, double 
     ts_ref_state *state = NULL;
     int64_t V = w->cfg.V;
     if (ids[T] < 0 || ids[T] >= V) /* the forward pass sees only the ids before it */
-        return ts_fail(err, TS_BAD, w->path, NULL, "the last id is %d, the vocabulary has 0..%lld", ids[T], (long long)V - 1);
+        return ts_fail(err, TS_BAD, w->path, NULL, "the last id is %d, the vocabulary has 0..%lld", ids[T],
+                       (long long)V - 1);
     double *logits = malloc((size_t)(T * V) * sizeof *logits);
     ts_status s = logits ? ts_ref64.model_new(w, ts_profile_find("exact"), &m, err)
                          : ts_no_memory(err, (unsigned long)(T * V) * 8);

@@ -1,0 +1,57 @@
+#define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
+#include "check/guard.h"
+
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { CANARY = 0xc5 };
+
+static size_t page_size(void)
+{
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+bool ts_guard_new(ts_guard *g, size_t size)
+{
+    size_t page = page_size(), inner = (size / page + (size % page != 0)) * page;
+    *g = (ts_guard){.mapped = inner + 2 * page, .size = size};
+    void *map = mmap(NULL, g->mapped, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (map == MAP_FAILED)
+        return false;
+    g->map = map;
+    g->data = g->map + page + inner - size;
+    memset(g->map + page, CANARY, inner - size);
+    return mprotect(g->map, page, PROT_NONE) == 0 && mprotect(g->map + page + inner, page, PROT_NONE) == 0;
+}
+
+void ts_guard_free(ts_guard *g)
+{
+    if (g->map)
+        munmap(g->map, g->mapped);
+    *g = (ts_guard){0};
+}
+
+bool ts_guard_read_only(const ts_guard *g)
+{
+    size_t page = page_size(), inner = g->mapped - 2 * page;
+    return inner == 0 || mprotect(g->map + page, inner, PROT_READ) == 0;
+}
+
+size_t ts_guard_underrun(const ts_guard *g)
+{
+    const char *first = g->map + page_size();
+    while (first < g->data && (unsigned char)*first == CANARY)
+        first++;
+    return (size_t)(g->data - first);
+}
+
+bool ts_guard_holds(const ts_guard *g, const void *address, long long *offset)
+{
+    uintptr_t at = (uintptr_t)address, from = (uintptr_t)g->map;
+    if (!g->map || at < from || at >= from + g->mapped)
+        return false;
+    *offset = (long long)(at - from) - (long long)(g->data - g->map);
+    return true;
+}
