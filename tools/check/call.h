@@ -15,7 +15,7 @@
 #include "case/case.h"
 #include "num/dtype.h"
 
-typedef struct {
+typedef struct ts_call {
     const ts_op *op;
     bool wide;                 /* ts_real arrays hold double */
     void *args;                /* op->args_size bytes */

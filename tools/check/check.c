@@ -41,6 +41,8 @@ bool ts_check_selects(const ts_check *k, const ts_case *c)
 {
     if (k->o.case_glob && fnmatch(k->o.case_glob, c->name, 0) != 0)
         return false;
+    if (k->o.covers && !ts_case_covers(c, k->o.covers))
+        return false;
     if (c->kind == TS_CASE_BROKEN)
         return !k->o.op && !k->o.schedule && !k->o.only;
     const char *check = ts_case_string(c, "check");
@@ -105,7 +107,7 @@ static void run_cases(ts_check *k, ts_case *cases, size_t n)
 
 void ts_check_run(ts_check *k, ts_case *cases, size_t n)
 {
-    bool filtered = k->o.op || k->o.case_glob || k->o.schedule;
+    bool filtered = k->o.op || k->o.case_glob || k->o.schedule || k->o.covers;
     if (!filtered && wanted(k, "canaries"))
         check_canaries(k);
     if (!filtered && wanted(k, "tables"))

@@ -203,6 +203,20 @@ static const char *bad_onehot(const recipe *r, int64_t n)
                : "N and S must be integers, 0 <= S < N <= 2^24";
 }
 
+static float grid(const recipe *r, int64_t i)
+{
+    int64_t n = (int64_t)r->v[0];
+    return (float)(r->v[1] * (double)(i / n) + r->v[2] * (double)(i % n));
+}
+
+static const char *bad_grid(const recipe *r, int64_t n)
+{
+    const double *v = r->v, rows = v[0] >= 1 ? (double)n / v[0] : 0;
+    if (!(1 <= v[0] && v[0] <= 0x1p24) || rint(v[0]) != v[0] || rint(v[1]) != v[1] || rint(v[2]) != v[2])
+        return "N, A and B must be integers, 1 <= N <= 2^24";
+    return fabs(v[1]) * rows + fabs(v[2]) * v[0] <= 0x1p24 ? NULL : "elements beyond 2^24 are not exact in f32";
+}
+
 /* Consecutive integers for consecutive floats; both zeros are 0. */
 static int64_t ordered(float x)
 {
@@ -252,7 +266,7 @@ static const generator generators[] = {
     {"special", 0, 0, ':', fine, from_special},   {"f16all", 0, 0, ':', fine, f16_pattern},
     {"bf16all", 0, 0, ':', fine, bf16_pattern},   {"bf16ties", 0, 0, ':', fine, bf16_tie},
     {"onehot", 3, 3, ':', bad_onehot, onehot},    {"ulp", 2, 2, ':', bad_ulp, ulp},
-    {"runs", 1, 1, ':', bad_runs, runs},
+    {"runs", 1, 1, ':', bad_runs, runs},          {"grid", 3, 3, ':', bad_grid, grid},
 };
 
 static const generator *find(const char *spec)

@@ -21,6 +21,7 @@
  *   "f16all", "bf16all" element i = the 16-bit pattern i mod 65536, widened: infinities and NaNs included
  *   "bf16ties"          the same for the f32 halfway from bf16 pattern i to the next one in magnitude
  *   "onehot:N:S:V"      rows of N: V in column (row + S) mod N, elsewhere 0
+ *   "grid:N:A:B"        rows of N: A row + B column, an integer below 2^24 in magnitude
  *   "ulp:V:N"           the cycle V - N ulps .. V + N ulps, 2N+1 neighbours in order
  *   "runs:V"            runs of 16, each of one kind, drawn: zeros, all V, within V/256, the last quarter below V
  *                       in magnitude, V and -V in turn, anything from -V to V
