@@ -164,7 +164,8 @@ static void listed(cutter *u, const cJSON *cuts, int64_t *rows)
     }
 }
 
-void ts_check_cuts_of(ts_check *k, const ts_case *c, const ts_call *inputs, const ts_call *ref, const ts_schedule *s)
+void ts_check_cuts_of(ts_check *k, const ts_case *c, const ts_call *inputs, const ts_call *ref,
+                      const ts_schedule *s)
 {
     const cJSON *cuts = cJSON_GetObjectItemCaseSensitive(c->json, "cuts");
     const int64_t T = *ts_call_dim(inputs, "T");

@@ -7,6 +7,7 @@
 #include "schedule.h"
 
 /* s NULL: ref32. Adds one finding per output: EXACT, or FAIL at the first cut that changes a bit. */
-void ts_check_cuts_of(ts_check *k, const ts_case *c, const ts_call *inputs, const ts_call *ref, const ts_schedule *s);
+void ts_check_cuts_of(ts_check *k, const ts_case *c, const ts_call *inputs, const ts_call *ref,
+                      const ts_schedule *s);
 
 #endif
