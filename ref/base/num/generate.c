@@ -357,7 +357,7 @@ static ts_status put(const char *spec, uint64_t seed, uint32_t stream, float *y,
     long long at = isdigit((unsigned char)*text) ? strtoll(text, &end, 10) : -1;
     if (at < 0 || *end != ':')
         return complain(spec, "I must be an index", err);
-    double value = NAN;
+    double value = (double)NAN;
     text = end + 1;
     if (strncmp(text, "nan:", 4) == 0)
         text += 3;
