@@ -3,20 +3,19 @@
 # make check  is every schedule still the reference's function, bit for bit?
 # make test   cmocka tests under ASan and UBSan, then the full grid
 # make golden rewrite our own goldens (a reviewable diff)
-CC ?= gcc
+ifeq ($(origin CC),default)
+CC = gcc
+endif
 B ?= build
 PACKAGES = gcc libc6-dev pkg-config libcmocka-dev libopenblas-dev libcjson-dev \
 	libpcre2-dev libutf8proc-dev libssl-dev libmpfr-dev
 LIBRARIES = libcjson libpcre2-8 libutf8proc libcrypto openblas
-ifeq ($(origin CC),default)
-CC = gcc
-endif
 
 # The same bits with and without -mfma; ten times faster with it.
 FMA := $(shell grep -qw fma /proc/cpuinfo 2>/dev/null && grep -qw avx2 /proc/cpuinfo && echo -mfma -mavx2)
 WARN = -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wdouble-promotion -Wstrict-prototypes \
 	-Wmissing-prototypes -Werror
-BASE = -std=c11 -D_POSIX_C_SOURCE=200809L -g -O3 -ffp-contract=off -fno-fast-math $(FMA) $(WARN)
+BASE = -std=c11 -D_XOPEN_SOURCE=700 -g -O3 -ffp-contract=off -fno-fast-math $(FMA) $(WARN)
 CFLAGS ?=
 LDLIBS = $(shell pkg-config --libs $(LIBRARIES)) -lm -fopenmp
 LIBCFLAGS := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(LIBRARIES) 2>/dev/null))
@@ -44,15 +43,17 @@ deps:
 
 # Installs nothing: names the one command for what is missing, and fails.
 need:
-	@{ command -v $(CC) && command -v pkg-config && pkg-config --exists $(LIBRARIES) cmocka mpfr; } >/dev/null \
-	|| { echo "touchstone: a compiler or a library is missing. As root: make deps"; exit 2; }
+	@missing=; for c in $(CC) pkg-config; do command -v $$c >/dev/null || missing="$$missing $$c"; done; \
+	for l in $(LIBRARIES); do pkg-config --exists $$l 2>/dev/null || missing="$$missing $$l"; done; \
+	[ -z "$$missing" ] || { echo "touchstone: missing:$$missing. As root: make deps"; exit 2; }
 
 check: all
 	$(B)/touchstone check
 
 test: all
+	@pkg-config --exists cmocka mpfr || { echo "touchstone: missing: cmocka mpfr. As root: make deps"; exit 2; }
 	@$(MAKE) $(JOBS) --no-print-directory B=$(B)/san CFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=all" run-tests
-	tests/run $(B) $(B)/san
+	tests/run $(B) $(patsubst $(B)/%,$(B)/san/%,$(TESTS))
 
 golden: all
 	$(B)/touchstone golden --commit "$$(git rev-parse HEAD 2>/dev/null)" --flags "$(CC) $(BASE)"
@@ -90,6 +91,13 @@ $(B)/decode/%.o: ref/%.c ; $(compile)
 $(B)/fast/%.o: fast/%.c ; $(compile)
 $(B)/tools/%.o: tools/%.c ; $(compile)
 $(B)/tests/%.o: tests/%.c ; $(compile)
+
+# Another compiler or other flags: everything anew.
+STAMP = $(B)/flags
+$(STAMP): FORCE
+	@mkdir -p $(B); echo '$(CC) $(BASE) $(CFLAGS)' | cmp -s - $@ || echo '$(CC) $(BASE) $(CFLAGS)' > $@
+FORCE:
+$(BASE_O) $(REF32_O) $(REF64_O) $(DECODE_O) $(FAST_O) $(TOOLS_O) $(addsuffix .o,$(TESTS)): $(STAMP)
 
 # One object per precision; only its table of functions stays visible.
 $(B)/ref32.o: $(REF32_O)

@@ -1,6 +1,6 @@
 /* The schedule registry. A schedule is one way to compute one operation; it
  * must give the bits of its declared order. Adding one is one file and one line
- * in fast/registry.c: check, bench and the engine find it there. */
+ * in fast/registry.c: check and the engine find it there. */
 #ifndef TS_FAST_SCHEDULE_H
 #define TS_FAST_SCHEDULE_H
 

@@ -79,25 +79,32 @@ static int finish(const ts_check *k, const ts_case *cases, size_t n, bool json)
     } else {
         ts_report_print(k->report, stdout);
     }
-    return fflush(stdout) == 0 && !ferror(stdout) ? (int)ts_report_status(k->report) : TS_BAD;
+    return (int)ts_report_status(k->report);
+}
+
+static int nothing_selected(bool json)
+{
+    ts_error err = {0};
+    ts_fail(&err, TS_USAGE, NULL, NULL, "no case matches these options (see --list)");
+    return ts_tool_fail(TS_USAGE, &err, json);
 }
 
 static int check_filters(const settings *s)
 {
     static const char *const stages[] = {"canaries", "tables", "files", "ops", "streams", "external"};
     bool known = !s->o.only;
+    uint64_t seed;
+    ts_error err = {0};
+    ts_status status = TS_OK;
     for (int i = 0; i < 6; i++)
         known |= s->o.only && strcmp(s->o.only, stages[i]) == 0;
     if (!known)
-        fprintf(stderr, "touchstone check: no stage '%s'\n", s->o.only);
-    uint64_t seed;
-    bool seed_ok = !s->o.seed || ts_parse_u64(s->o.seed, &seed);
-    if (!seed_ok)
-        fprintf(stderr, "touchstone check: --seed '%s' is not a number\n", s->o.seed);
-    bool schedule_ok = !s->o.schedule || ts_schedule_find(s->o.schedule);
-    if (!schedule_ok)
-        fprintf(stderr, "touchstone check: no schedule '%s' (see --list)\n", s->o.schedule);
-    return known && seed_ok && schedule_ok ? TS_GO_ON : TS_USAGE;
+        status = ts_fail(&err, TS_USAGE, NULL, "--only", "no stage '%s'", s->o.only);
+    else if (s->o.seed && !ts_parse_u64(s->o.seed, &seed))
+        status = ts_fail(&err, TS_USAGE, NULL, "--seed", "'%s' is not a number", s->o.seed);
+    else if (s->o.schedule && !ts_schedule_find(s->o.schedule))
+        status = ts_fail(&err, TS_USAGE, NULL, "--schedule", "no schedule '%s' (see --list)", s->o.schedule);
+    return status ? ts_tool_fail(status, &err, s->json) : TS_GO_ON;
 }
 
 int ts_cmd_check(int argc, char **argv)
@@ -125,7 +132,7 @@ int ts_cmd_check(int argc, char **argv)
         code = TS_OK;
     } else {
         ts_check_run(&k, cases, n);
-        code = finish(&k, cases, n, s.json);
+        code = report.n == 0 && !report.lost ? nothing_selected(s.json) : finish(&k, cases, n, s.json);
     }
     ts_case_list_free(cases, n);
     ts_report_free(&report);

@@ -84,6 +84,8 @@ int ts_cmd_diff(int argc, char **argv)
     ts_diff d = {.path_a = path[0], .path_b = path[1], .a = a, .b = b};
     if (!status)
         status = compare(&d, &err);
+    if (!status && d.common == 0)
+        status = ts_fail(&err, TS_BAD, path[1], NULL, "has no tensor in common with %s", path[0]);
     int code = status ? ts_tool_fail(status, &err, json) : report(&d, rows, json);
     free(d.entry);
     ts_safetensors_close(a);

@@ -13,7 +13,7 @@
 
 typedef struct {
     const char *golden, *commit, *flags, *case_glob;
-    bool json;
+    bool json, external;
     int changed, total;
 } settings;
 
@@ -22,6 +22,7 @@ static int parse(int argc, char **argv, settings *s)
     const ts_option options[] = {
         {"golden", 'g', TS_OPT_TEXT, &s->golden, 0, 0, "DIR", "the golden folder (golden)"},
         {"case", 'c', TS_OPT_TEXT, &s->case_glob, 0, 0, "GLOB", "only cases whose name matches"},
+        {"external", 0, TS_OPT_FLAG, &s->external, 0, 0, NULL, "also record changed files outside own/"},
         {"commit", 0, TS_OPT_TEXT, &s->commit, 0, 0, "ID", "recorded in the cases that change"},
         {"flags", 0, TS_OPT_TEXT, &s->flags, 0, 0, "TEXT", "compiler and flags, recorded likewise"},
         {"json", 0, TS_OPT_FLAG, &s->json, 0, 0, NULL, "the result as a JSON object"},
@@ -95,12 +96,25 @@ static ts_status rewrite_tables(const ts_check *k, ts_error *err)
     return status;
 }
 
-static ts_status rewrite_sums(const ts_check *k, ts_error *err)
+/* Ours may change; what other software made may not, unless the user says so. */
+static ts_status guard_external(const char *old, const char *name, const char *hex, ts_error *err)
 {
-    char path[512], *text = NULL;
+    char line[600];
+    snprintf(line, sizeof line, "%s  %s\n", hex, name);
+    if (!old || strncmp(name, "own/", 4) == 0 || strstr(old, line))
+        return TS_OK;
+    return ts_fail(err, TS_BAD, name, NULL, "not ours, and not as recorded in SHA256SUMS: golden --external records it");
+}
+
+static ts_status rewrite_sums(const settings *set, const ts_check *k, ts_error *err)
+{
+    char path[512], *text = NULL, *old = NULL;
     size_t size = 0;
     ts_files files;
+    ts_error none;
     ts_check_path(k, "SHA256SUMS", path, sizeof path);
+    if (!set->external && ts_read_file(path, &old, &size, &none))
+        old = NULL; /* the first time there is none */
     ts_status status = ts_files_list(k->o.golden, &files, err);
     FILE *f = status ? NULL : open_memstream(&text, &size);
     for (size_t i = 0; f && !status && i < files.n; i++) {
@@ -109,6 +123,8 @@ static ts_status rewrite_sums(const ts_check *k, ts_error *err)
         if (strcmp(name, "SHA256SUMS") == 0)
             continue;
         status = ts_sha256_file(files.path[i], hex, err);
+        if (!status)
+            status = guard_external(old, name, hex, err);
         fprintf(f, "%s  %s\n", hex, name);
     }
     if (f && fclose(f) != 0 && !status)
@@ -116,6 +132,7 @@ static ts_status rewrite_sums(const ts_check *k, ts_error *err)
     if (!status)
         status = ts_write_file(path, text, size, err);
     free(text);
+    free(old);
     ts_files_free(&files);
     return status;
 }
@@ -136,7 +153,7 @@ int ts_cmd_golden(int argc, char **argv)
     if (!status)
         status = rewrite_tables(&k, &err);
     if (!status)
-        status = rewrite_sums(&k, &err);
+        status = rewrite_sums(&s, &k, &err);
     ts_report_free(&report);
     if (status)
         return ts_tool_fail(status, &err, s.json);

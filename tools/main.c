@@ -1,3 +1,4 @@
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,19 +25,27 @@ static void usage(FILE *f)
     fprintf(f, "\nexit codes: 0 ok, 1 differs, 2 usage or missing tool, 3 bad input\n");
 }
 
+/* What was printed must have arrived, or the exit code says so. */
+static int delivered(int code)
+{
+    return code == TS_OK || code == TS_DIFFERS ? (ts_tool_flush(false) ? TS_BAD : code) : code;
+}
+
 int main(int argc, char **argv)
 {
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe and a file at its size limit are errors like a full disk */
+    signal(SIGXFSZ, SIG_IGN);
     if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
         usage(stdout);
-        return TS_OK;
+        return delivered(TS_OK);
     }
     if (argc > 1 && strcmp(argv[1], "--version") == 0) {
         puts("touchstone " TS_VERSION);
-        return TS_OK;
+        return delivered(TS_OK);
     }
     for (int i = 0; argc > 1 && i < N_COMMANDS; i++)
         if (strcmp(argv[1], commands[i].name) == 0)
-            return commands[i].run(argc - 1, argv + 1);
+            return delivered(commands[i].run(argc - 1, argv + 1));
     if (argc > 1)
         fprintf(stderr, "touchstone: unknown command '%s'\n", argv[1]);
     usage(stderr);

@@ -1,7 +1,7 @@
 #include "model.h"
 #include "op.h"
 
-/* Class A64S8 wants codes of 4 or 8 bits in groups of 64; every other matrix is widened (spec: house profile b, c).
+/* Class A64S8 wants codes of 4 or 8 bits in groups of 64; every other matrix is widened (docs/contract.md, 2).
  */
 static bool in_a64s8(const ts_profile *p, const ts_matrix *w)
 {

@@ -18,8 +18,7 @@ ts_real ts_rsqrt(ts_real x);
 /* Order dot32: the plain dot product of the house profile. */
 ts_real ts_dot32(const ts_real *a, const ts_real *b, int64_t n);
 
-/* Weight (n,k) widened: bf16, f16, f32, or MLX fma(scale, code, bias). */
-ts_real ts_weight(const ts_matrix *w, int64_t n, int64_t k);
+/* Scale and bias of a group of an MLX matrix, widened. */
 ts_real ts_mlx_scale(const ts_matrix *w, int64_t n, int64_t group);
 ts_real ts_mlx_bias(const ts_matrix *w, int64_t n, int64_t group);
 

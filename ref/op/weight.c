@@ -57,10 +57,3 @@ void ts_weight_run(const ts_matrix *w, int64_t n, int64_t k, int64_t count, ts_r
         break;
     }
 }
-
-ts_real ts_weight(const ts_matrix *w, int64_t n, int64_t k)
-{
-    ts_real x = 0;
-    ts_weight_run(w, n, k, 1, &x);
-    return x;
-}

@@ -4,7 +4,7 @@
 
 #include "op.h"
 
-/* out[i] = ts_weight(w, n, k + i), i < count */
+/* out[i] = weight (n, k + i) widened: bf16, f16, f32, or MLX fma(scale, code, bias); i < count */
 void ts_weight_run(const ts_matrix *w, int64_t n, int64_t k, int64_t count, ts_real *out);
 
 #endif

@@ -398,6 +398,16 @@ static void bad_specs_are_named(void **state)
     assert_int_equal(ts_generate("index", 1, 1, NULL, (1 << 24) + 2, &err), TS_BAD);
 }
 
+static void compounds_end(void **state)
+{
+    (void)state;
+    static char spec[1 << 20];
+    float y[2];
+    for (size_t i = 0; i + 20 < sizeof spec; i += 8)
+        memcpy(spec + i, "put:1:0:", 8);
+    assert_int_equal(ts_generate(spec, 1, 1, y, 2, NULL), TS_BAD);
+}
+
 static void a_ladder_has_at_most_64_values(void **state)
 {
     (void)state;
@@ -454,6 +464,7 @@ int main(void)
         cmocka_unit_test(runs_are_of_six_kinds),
         cmocka_unit_test(compounds_are_made_of_their_parts),
         cmocka_unit_test(bad_specs_are_named),
+        cmocka_unit_test(compounds_end),
         cmocka_unit_test(a_ladder_has_at_most_64_values),
         cmocka_unit_test(the_generator_never_drifts),
     };

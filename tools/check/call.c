@@ -27,7 +27,8 @@ static int64_t element_count(const ts_call *c, const ts_field *f)
     int64_t n = ts_field_count(c->op, f, c->args);
     if (f->kind == TS_FIELD_KV) {
         const ts_kv *kv = member(c, f->offset);
-        n *= 2 * kv->pages * kv->page;
+        int64_t slots = 2 * kv->pages * kv->page;
+        n = n > INT64_MAX / slots ? INT64_MAX : n * slots;
     }
     return n;
 }
@@ -64,7 +65,7 @@ static ts_status allocate(ts_call *c, int i, ts_error *err)
 {
     const ts_field *f = &c->op->field[i];
     int64_t n = element_count(c, f);
-    if (n < 0 || n > (int64_t)1 << 28)
+    if (n < 0 || n > (int64_t)1 << 26)
         return ts_fail(err, TS_BAD, NULL, f->name, "%lld elements are too many for a case", (long long)n);
     c->size[i] = (size_t)n * element_size(c, f);
     c->data[i] = malloc(c->size[i] ? c->size[i] : 1);
@@ -97,7 +98,7 @@ static ts_status generate(const ts_case *k, ts_call *c, int i, ts_error *err)
         return ts_input_matrix(&in, ts_op_dim(c->op, c->args, f->dim[0]), ts_op_dim(c->op, c->args, f->dim[1]),
                                &c->matrix, c->matrix_data, err);
     if (f->kind == TS_FIELD_KV) {
-        ts_status s = ts_input_kv_shape(&in, member(c, f->offset), &c->table, err);
+        ts_status s = ts_input_kv_shape(&in, member(c, f->offset), &c->table, &c->kv_filled, &c->kv_capacity, err);
         if (!s)
             s = allocate(c, i, err);
         return s ? s
@@ -111,6 +112,39 @@ static ts_status generate(const ts_case *k, ts_call *c, int i, ts_error *err)
     if (f->kind == TS_FIELD_REAL)
         return ts_input_real(&in, n, row, c->data[i], err);
     return f->kind == TS_FIELD_I8 ? ts_input_i8(&in, n, c->data[i], err) : ts_input_i32(&in, n, c->data[i], err);
+}
+
+static bool all_in(const int32_t *x, int64_t n, int64_t lo, int64_t hi)
+{
+    bool in = true;
+    for (int64_t i = 0; i < n; i++)
+        in &= x[i] >= lo && x[i] <= hi;
+    return in;
+}
+
+/* What no coding checks, because the engine never lets it happen: indexes outside, matrices of another class. */
+static const char *wrong_contents(const ts_call *c)
+{
+    ts_op_id id = (ts_op_id)(c->op - ts_op_table);
+    if (id == TS_OP_EMBED) {
+        const ts_embed_args *a = c->args;
+        return all_in(a->id, a->T, 0, a->V - 1) ? NULL : "ids outside the vocabulary";
+    }
+    if (id == TS_OP_KV_STORE) {
+        const ts_kv_store_args *a = c->args;
+        return a->pos + a->T <= c->kv_capacity ? NULL : "tokens past the capacity of the cache";
+    }
+    if (id == TS_OP_ATTENTION) {
+        const ts_attention_args *a = c->args;
+        int64_t most = c->kv_filled < 128 * a->parts ? c->kv_filled : 128 * a->parts;
+        return all_in(a->pos, a->T, 0, 1 << 24) && all_in(a->len, a->T, 0, most) ? NULL
+                                                                                  : "keys past those in the cache, or past parts";
+    }
+    if (id == TS_OP_MATMUL_A64S8)
+        return c->matrix.format == TS_W_MLX && c->matrix.group == 64 && (c->matrix.bits == 4 || c->matrix.bits == 8)
+                   ? NULL
+                   : "the matrix is not MLX group 64 of 4 or 8 bits";
+    return NULL;
 }
 
 ts_status ts_call_from_case(const ts_case *k, ts_call *out, ts_error *err)
@@ -127,6 +161,8 @@ ts_status ts_call_from_case(const ts_case *k, ts_call *out, ts_error *err)
         if (!s)
             attach(out, i);
     }
+    if (!s && wrong_contents(out))
+        s = ts_fail(err, TS_BAD, k->path, "inputs", "%s", wrong_contents(out));
     if (s)
         ts_call_free(out);
     return s;

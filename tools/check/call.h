@@ -24,6 +24,7 @@ typedef struct ts_call {
     ts_matrix matrix;
     void *matrix_data[3];
     int32_t *table;
+    int64_t kv_filled, kv_capacity; /* tokens */
 } ts_call;
 
 /* f32, inputs generated, outputs filled with a NaN that no operation makes. */

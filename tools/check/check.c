@@ -8,6 +8,7 @@
 
 #include "check/run.h"
 #include "num/canary.h"
+#include "schedule.h"
 
 void ts_check_path(const ts_check *k, const char *path, char *out, size_t size)
 {
@@ -41,13 +42,13 @@ bool ts_check_selects(const ts_check *k, const ts_case *c)
 {
     if (k->o.case_glob && fnmatch(k->o.case_glob, c->name, 0) != 0)
         return false;
+    if (c->kind == TS_CASE_BROKEN) /* it might be any of those asked for */
+        return true;
     if (k->o.covers && !ts_case_covers(c, k->o.covers))
         return false;
-    if (c->kind == TS_CASE_BROKEN)
-        return !k->o.op && !k->o.schedule && !k->o.only;
     const char *check = ts_case_string(c, "check");
     const char *group = c->kind == TS_CASE_OP ? ts_op_table[c->op].name : check ? check : "stream";
-    if (k->o.schedule && c->kind != TS_CASE_OP)
+    if (k->o.schedule && (c->kind != TS_CASE_OP || ts_schedule_find(k->o.schedule)->op != c->op))
         return false;
     return wanted(k, stage_of(c)) && (!k->o.op || strcmp(k->o.op, group) == 0);
 }

@@ -25,7 +25,7 @@ typedef struct {
     struct ts_model_cache **models; /* shared by all cases of a run */
 } ts_check;
 
-/* Every file under golden/ is what SHA256SUMS says, and nothing else is there. */
+/* Every file under golden/ is what SHA256SUMS says, and nothing else is there (hidden files aside). */
 void ts_check_files(ts_check *k);
 /* Every coefficient and layout table of this binary is what golden/own/tables.json says. */
 void ts_check_tables(ts_check *k);

@@ -78,7 +78,8 @@ static void compare_bound(bound_result *r, const ts_tensor *x, const ts_tensor *
 {
     for (int64_t i = 0; i < ts_tensor_count(x); i++) {
         double a = ts_tensor_get(x, i), b = ts_tensor_get(ref, i), allowed = bound ? bound[i] : 0;
-        if (!ts_bound_holds(a, b, allowed)) {
+        bool sign = allowed == 0 && a == 0 && b == 0 && signbit(a) != signbit(b);
+        if (!ts_bound_holds(a, b, allowed) || sign) {
             if (!r->detail[0])
                 describe(r, x, ref, i, allowed, row0);
             r->worst = HUGE_VAL;
@@ -256,9 +257,9 @@ static void check_schedules(ts_check *k, const ts_case *c, const ts_call *inputs
         const ts_schedule *s = ts_schedule_at(i);
         if (s->op != c->op || (s->accepts && !s->accepts(inputs->args)))
             continue;
-        found++;
         if (k->o.schedule && strcmp(k->o.schedule, s->name) != 0)
             continue;
+        found++;
         if (strcmp(s->order, inputs->op->order) != 0)
             ts_report_add(k->report, s->name, "", TS_FAIL, 0, "its declared order is not the operation's\n");
         else
@@ -274,7 +275,7 @@ void ts_check_op_case(ts_check *k, ts_case *c)
     ts_error err = {0};
     ts_report_begin(k->report, ts_op_table[c->op].name, c->name);
     if (k->o.seed)
-        c->seed = strtoull(k->o.seed, NULL, 0);
+        c->seed = strtoull(k->o.seed, NULL, 10);
     ts_status s = ts_call_from_case(c, &inputs, &err);
     if (s) {
         ts_report_error(k->report, "case", s, &err);

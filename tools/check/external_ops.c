@@ -15,12 +15,17 @@ static void *f64(const double *x)
     return (void *)x;
 }
 
-/* "prefix.name" widened to double, malloc'd; NULL if absent. */
-static double *widened(const ts_safetensors *f, const char *prefix, const char *name)
+static const ts_tensor *find(const ts_safetensors *f, const char *prefix, const char *name)
 {
     char full[128];
     snprintf(full, sizeof full, "%s.%s", prefix, name);
-    const ts_tensor *t = ts_safetensors_find(f, full);
+    return ts_safetensors_find(f, full);
+}
+
+/* "prefix.name" widened to double, malloc'd; NULL if absent. */
+static double *widened(const ts_safetensors *f, const char *prefix, const char *name)
+{
+    const ts_tensor *t = find(f, prefix, name);
     int64_t n = t ? ts_tensor_count(t) : 0;
     double *y = t ? malloc((size_t)n * sizeof *y + 1) : NULL;
     for (int64_t i = 0; y && i < n; i++)
@@ -28,11 +33,13 @@ static double *widened(const ts_safetensors *f, const char *prefix, const char *
     return y;
 }
 
-static const ts_tensor *find(const ts_safetensors *f, const char *prefix, const char *name)
+/* As many NaNs as "prefix.name" has elements: an output that is never written cannot pass. */
+static double *unwritten(const ts_safetensors *f, const char *prefix, const char *name)
 {
-    char full[128];
-    snprintf(full, sizeof full, "%s.%s", prefix, name);
-    return ts_safetensors_find(f, full);
+    double *y = widened(f, prefix, name);
+    for (int64_t i = 0; y && i < ts_tensor_count(find(f, prefix, name)); i++)
+        y[i] = (double)NAN;
+    return y;
 }
 
 static void compare(ts_check *k, const char *what, const ts_safetensors *f, const char *prefix, const char *name,
@@ -50,17 +57,54 @@ static void compare(ts_check *k, const char *what, const ts_safetensors *f, cons
     ts_check_close(k, what, &t, g, limit);
 }
 
+static bool has_shape(const ts_tensor *t, int ndim, int64_t d0, int64_t d1, int64_t d2, int64_t d3)
+{
+    const int64_t d[4] = {d0, d1, d2, d3};
+    bool same = t && t->ndim == ndim;
+    for (int i = 0; same && i < ndim; i++)
+        same = t->dim[i] == d[i] && d[i] > 0;
+    return same;
+}
+
+static bool delta_shapes(const ts_safetensors *f, const char *name)
+{
+    const ts_tensor *k = find(f, name, "k"), *v = find(f, name, "v"), *s0 = find(f, name, "state0");
+    if (!k || !v || k->ndim != 3 || v->ndim != 3 || k->dim[1] < 1 || v->dim[1] % k->dim[1] != 0)
+        return false;
+    int64_t T = k->dim[0], Hk = k->dim[1], Dk = k->dim[2], Hv = v->dim[1], Dv = v->dim[2];
+    return has_shape(find(f, name, "q"), 3, T, Hk, Dk, 0) && has_shape(v, 3, T, Hv, Dv, 0) &&
+           has_shape(find(f, name, "g"), 2, T, Hv, 0, 0) && has_shape(find(f, name, "beta"), 2, T, Hv, 0, 0) &&
+           has_shape(find(f, name, "o"), 3, T, Hv, Dv, 0) && has_shape(find(f, name, "state"), 3, Hv, Dk, Dv, 0) &&
+           (!s0 || has_shape(s0, 3, Hv, Dk, Dv, 0));
+}
+
+static bool attention_shapes(const ts_safetensors *f, const char *name, const ts_tensor *k, const ts_tensor *v)
+{
+    const ts_tensor *acc = find(f, name, "acc"), *t = find(f, name, "t"), *len = find(f, name, "len");
+    if (!acc || acc->ndim != 4 || !k || k->ndim != 3 || !t || t->dtype != TS_I32 || !len || len->dtype != TS_I32)
+        return false;
+    int64_t T = acc->dim[0], Hq = acc->dim[1], parts = acc->dim[2], D = acc->dim[3], Hkv = k->dim[0];
+    bool live = Hkv > 0 && Hq % Hkv == 0 && has_shape(len, 1, T, 0, 0, 0);
+    for (int64_t i = 0; live && i < T; i++)
+        live = ts_tensor_get(len, i) >= 0 && ts_tensor_get(len, i) <= (double)k->dim[1] &&
+               ts_tensor_get(len, i) <= 128.0 * (double)parts;
+    return live && has_shape(k, 3, Hkv, k->dim[1], D, 0) && has_shape(v, 3, Hkv, k->dim[1], D, 0) &&
+           has_shape(t, 1, T, 0, 0, 0) && has_shape(find(f, name, "q"), 3, T, Hq, D, 0) &&
+           has_shape(find(f, name, "out"), 3, T, Hq, D, 0) && has_shape(find(f, name, "m"), 3, T, Hq, parts, 0) &&
+           has_shape(find(f, name, "l"), 3, T, Hq, parts, 0);
+}
+
 /* The delta rule by step or by chunk, from raw q and k. */
 static void delta_rule_one(ts_check *k, const ts_safetensors *f, const char *name, ts_op_id id, const char *what)
 {
     const ts_tensor *kt = find(f, name, "k"), *vt = find(f, name, "v");
     double *q = widened(f, name, "q"), *key = widened(f, name, "k"), *v = widened(f, name, "v"),
            *g = widened(f, name, "g"), *beta = widened(f, name, "beta"), *state = widened(f, name, "state0"),
-           *o = widened(f, name, "o");
+           *o = unwritten(f, name, "o");
     if (!state)
         state = find(f, name, "state") ? calloc((size_t)ts_tensor_count(find(f, name, "state")), sizeof *state)
                                        : NULL;
-    if (kt && vt && q && key && v && g && beta && state && o) {
+    if (q && key && v && g && beta && state && o && delta_shapes(f, name)) {
         ts_gdn_args a = {.T = kt->dim[0], .Hk = kt->dim[1], .Hv = vt->dim[1], .Dk = kt->dim[2], .Dv = vt->dim[2]};
         ts_l2norm_args n = {.T = a.T,
                             .H = a.Hk,
@@ -81,7 +125,7 @@ static void delta_rule_one(ts_check *k, const ts_safetensors *f, const char *nam
         a.o = f64(o);
         ts_ref64.op(id, &a);
     }
-    compare(k, what, f, name, "o", o, 2e-13);
+    compare(k, what, f, name, "o", o, 2e-13); /* NaN if an input was missing */
     compare(k, what, f, name, "state", state, 2e-13);
     double *all[] = {q, key, v, g, beta, state, o};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -174,18 +218,19 @@ static void attention_run(ts_check *k, const ts_safetensors *f, const char *name
     snprintf(kv, sizeof kv, "kv.%.20s", m->kv);
     const ts_tensor *kt = find(f, kv, "k"), *vt = find(f, kv, "v"), *acc = find(f, name, "acc"),
                     *pt = find(f, name, "t"), *lt = find(f, name, "len");
-    double *q = widened(f, name, "q"), *o = widened(f, name, "out"), *mm = widened(f, name, "m"),
-           *l = widened(f, name, "l"), *inner = widened(f, name, "acc");
+    double *q = widened(f, name, "q"), *o = unwritten(f, name, "out"), *mm = unwritten(f, name, "m"),
+           *l = unwritten(f, name, "l"), *inner = unwritten(f, name, "acc");
     int32_t *pos = pt ? ts_external_copy(pt) : NULL, *len = lt ? ts_external_copy(lt) : NULL, live = 0;
     int64_t used = kt ? (kt->dim[1] + 15) / 16 : 0, pages = 2 * used + 1;
     int32_t *table = malloc((size_t)used * sizeof *table + 1);
     for (int64_t i = 0; table && i < used; i++)
         table[i] = (int32_t)(pages - 2 - 2 * i);
-    for (int64_t t = 0; len && t < ts_tensor_count(lt); t++)
+    for (int64_t t = 0; len && lt->dtype == TS_I32 && t < ts_tensor_count(lt); t++)
         live = len[t] > live ? len[t] : live;
-    double *kp = kt && table ? pool_of(kt, table, pages, live) : NULL,
-           *vp = vt && table ? pool_of(vt, table, pages, live) : NULL;
-    if (kp && vp && q && o && mm && l && inner && pos && len && acc) {
+    bool shapes = attention_shapes(f, name, kt, vt);
+    double *kp = shapes && table ? pool_of(kt, table, pages, live) : NULL,
+           *vp = shapes && table ? pool_of(vt, table, pages, live) : NULL;
+    if (kp && vp && q && o && mm && l && inner && pos && len) {
         ts_attention_args a = {.T = acc->dim[0],
                                .Hq = acc->dim[1],
                                .Hkv = kt->dim[0],
@@ -205,7 +250,7 @@ static void attention_run(ts_check *k, const ts_safetensors *f, const char *name
     }
     char what[64];
     snprintf(what, sizeof what, "ref64 attention ~ %.30s", name);
-    compare(k, what, f, name, "out", kp ? o : NULL, 1e-12);
+    compare(k, what, f, name, "out", o, 1e-12); /* NaN if an input was missing or of another shape */
     compare(k, what, f, name, "m", mm, 1e-12);
     compare(k, what, f, name, "l", l, 1e-12);
     compare(k, what, f, name, "acc", inner, 1e-12);

@@ -28,6 +28,8 @@ static ts_status nll(const ts_weights *w, const int32_t *ids, int64_t T, double 
     ts_ref_model *m = NULL;
     ts_ref_state *state = NULL;
     int64_t V = w->cfg.V;
+    if (ids[T] < 0 || ids[T] >= V) /* the forward pass sees only the ids before it */
+        return ts_fail(err, TS_BAD, w->path, NULL, "the last id is %d, the vocabulary has 0..%lld", ids[T], (long long)V - 1);
     double *logits = malloc((size_t)(T * V) * sizeof *logits);
     ts_status s = logits ? ts_ref64.model_new(w, ts_profile_find("exact"), &m, err)
                          : ts_no_memory(err, (unsigned long)(T * V) * 8);
@@ -50,7 +52,7 @@ static void compare_nll(ts_check *k, const double *x, const ts_tensor *golden, d
     for (int64_t i = 0; i < n; i++) {
         double e = fabs(x[i] - ts_tensor_get(golden, i));
         if (!(e <= worst)) {
-            worst = e;
+            worst = e >= 0 ? e : HUGE_VAL; /* a NaN must show, and stay */
             at = i;
         }
     }
@@ -103,7 +105,7 @@ static int note_uniform(void *user, int32_t id, const ts_sample *how)
     (void)id;
     double e = x->u ? fabs(x->u->valuedouble - how->u) : HUGE_VAL;
     if (!(e <= x->worst))
-        x->worst = e;
+        x->worst = e >= 0 ? e : HUGE_VAL;
     x->u = x->u ? x->u->next : NULL;
     return 0;
 }
@@ -135,6 +137,8 @@ static ts_status sample_one(ts_check *k, const ts_weights *w, const ts_tokenizer
     ts_status s = prompt ? ts_tokenizer_encode(tok, prompt, strlen(prompt), &ids, &n, err)
                          : ts_fail(err, TS_BAD, NULL, one->string, "no prompt");
     int64_t max_new = cJSON_GetArraySize(emitted);
+    if (!s && (!cJSON_IsArray(emitted) || max_new < 1))
+        s = ts_fail(err, TS_BAD, NULL, one->string, "no emitted ids");
     ts_runner_options o = {
         .engine = "ref64", .profile = ts_profile_find("exact"), .capacity = (int64_t)n + max_new, .threads = 1};
     if (!s)
@@ -167,11 +171,13 @@ static ts_status sample_one(ts_check *k, const ts_weights *w, const ts_tokenizer
 static ts_status check_params(const char *path, const cJSON *all, ts_error *err)
 {
     double x;
-    static const char *const keys[] = {"temperature", "top_k", "top_p", "seed"};
-    ts_status s = TS_OK;
-    for (int i = 0; !s && i < 4; i++)
-        s = ts_json_double(path, all, keys[i], &x, err);
-    return s;
+    int64_t n;
+    ts_status s = ts_json_double(path, all, "temperature", &x, err);
+    if (!s)
+        s = ts_json_double(path, all, "top_p", &x, err);
+    if (!s)
+        s = ts_json_int(path, all, "top_k", 0, INT32_MAX, &n, err);
+    return s ? s : ts_json_int(path, all, "seed", 0, INT32_MAX, &n, err);
 }
 
 void ts_external_sample(ts_check *k, const ts_case *c)

@@ -8,7 +8,6 @@
 #include "check/external.h"
 #include "ref.h"
 
-enum { LAST_ROWS = 16 };
 static const double LIMIT = 2e-13; /* two float64 codings differ by 8e-14 (docs/contract.md, 1) */
 
 /* One sequence of the golden: names start with `prefix` ("" or "t70."). */

@@ -18,10 +18,13 @@ static ts_status rope_rows(const ts_input *in, int64_t n, int64_t row, float *y,
 {
     double theta;
     long long pos;
+    if (row < 1)
+        return bad(in, err);
     double *inv = malloc((size_t)row * sizeof *inv);
     float *other = malloc((size_t)row * sizeof *other);
     bool cosine = strcmp(in->field, "cos") == 0;
-    bool ok = inv && other && sscanf(in->spec, "rope:%lf:%lld", &theta, &pos) == 2;
+    bool ok = inv && other && sscanf(in->spec, "rope:%lf:%lld", &theta, &pos) == 2 && theta > 1 && theta < 1e30 &&
+              pos >= 0 && pos + n / row < 1 << 24;
     if (ok) {
         ts_rope_inv_freq(theta, 2 * row, inv);
         for (int64_t t = 0; t < n / row; t++)
@@ -40,14 +43,19 @@ ts_status ts_input_real(const ts_input *in, int64_t n, int64_t row, float *y, ts
     return s ? bad(in, err) : TS_OK;
 }
 
-static void cycle(const char *list, int64_t n, int32_t *y)
+/* "1,2,3" over and over; false if it is no list of 32-bit integers. */
+static bool cycle(const char *list, int64_t n, int32_t *y)
 {
     const char *p = list;
     for (int64_t i = 0; i < n; i++) {
         char *end;
-        y[i] = (int32_t)strtol(p, &end, 10);
+        long long v = strtoll(p, &end, 10);
+        if (end == p || (*end && *end != ',') || v < INT32_MIN || v > INT32_MAX)
+            return false;
+        y[i] = (int32_t)v;
         p = *end == ',' ? end + 1 : list;
     }
+    return true;
 }
 
 ts_status ts_input_i32(const ts_input *in, int64_t n, int32_t *y, ts_error *err)
@@ -55,12 +63,10 @@ ts_status ts_input_i32(const ts_input *in, int64_t n, int32_t *y, ts_error *err)
     int lo, hi;
     if (sscanf(in->spec, "ints:%d:%d", &lo, &hi) == 2 && lo <= hi)
         ts_generate_ints(in->seed, in->stream, lo, hi, y, n);
-    else if (sscanf(in->spec, "iota:%d", &lo) == 1)
+    else if (sscanf(in->spec, "iota:%d", &lo) == 1 && lo >= 0 && lo <= 1 << 24)
         for (int64_t i = 0; i < n; i++)
             y[i] = lo + (int32_t)i;
-    else if (strncmp(in->spec, "list:", 5) == 0 && in->spec[5])
-        cycle(in->spec + 5, n, y);
-    else
+    else if (strncmp(in->spec, "list:", 5) != 0 || !cycle(in->spec + 5, n, y))
         return bad(in, err);
     return TS_OK;
 }
@@ -165,7 +171,9 @@ static bool parse_kv(const char *spec, kv_spec *k)
     k->filled = atoll(n[1]);
     k->capacity = atoll(n[2]);
     k->spare = atoll(n[3]);
-    return k->page > 0 && k->filled >= 0 && k->filled <= k->capacity && k->capacity < 1 << 20 && k->spare >= 0;
+    bool known = strcmp(k->format, "bf16") == 0 || strcmp(k->format, "real") == 0;
+    return known && k->page > 0 && k->page <= 4096 && k->filled >= 0 && k->filled <= k->capacity &&
+           k->capacity < 1 << 20 && k->spare >= 0 && k->spare < 1 << 20;
 }
 
 /* Fisher-Yates over the pool, so that neither order nor adjacency of pages can be relied on. */
@@ -181,11 +189,14 @@ static void shuffle(const ts_input *in, int32_t *table, int64_t pages)
     }
 }
 
-ts_status ts_input_kv_shape(const ts_input *in, ts_kv *kv, int32_t **table, ts_error *err)
+ts_status ts_input_kv_shape(const ts_input *in, ts_kv *kv, int32_t **table, int64_t *filled, int64_t *capacity,
+                            ts_error *err)
 {
     kv_spec k;
     if (!parse_kv(in->spec, &k))
         return bad(in, err);
+    *filled = k.filled;
+    *capacity = k.capacity;
     int64_t pages = (k.capacity + k.page - 1) / k.page + k.spare;
     *table = malloc((size_t)pages * sizeof **table + 1);
     if (!*table)

@@ -19,7 +19,8 @@ ts_status ts_input_i8(const ts_input *in, int64_t n, int8_t *y, ts_error *err);
 /* Fills *m; owned[3] gets the arrays to free (also on failure). */
 ts_status ts_input_matrix(const ts_input *in, int64_t N, int64_t K, ts_matrix *m, void *owned[3], ts_error *err);
 /* Shape and page table first, contents (k pool, then v pool) once they are allocated. */
-ts_status ts_input_kv_shape(const ts_input *in, ts_kv *kv, int32_t **table, ts_error *err);
+ts_status ts_input_kv_shape(const ts_input *in, ts_kv *kv, int32_t **table, int64_t *filled, int64_t *capacity,
+                            ts_error *err);
 ts_status ts_input_kv_fill(const ts_input *in, const ts_kv *kv, int64_t Hkv, int64_t D, void *pools, ts_error *err);
 
 #endif

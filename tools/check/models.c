@@ -11,7 +11,7 @@ typedef struct ts_model_cache {
     struct ts_model_cache *next;
     char model[256];
     int bits;
-    char folder[64]; /* of the quantised copy, "" if none */
+    char folder[512]; /* of the quantised copy, "" if none */
     ts_weights *w;
 } ts_model_cache;
 
@@ -20,7 +20,7 @@ static void remove_folder(const char *folder)
     static const char *const files[] = {"config.json", "model.safetensors", "tokenizer.json",
                                         "generation_config.json"};
     for (int i = 0; i < 4; i++) {
-        char path[128];
+        char path[600];
         snprintf(path, sizeof path, "%s/%s", folder, files[i]);
         unlink(path);
     }
@@ -32,8 +32,8 @@ static void remove_folder(const char *folder)
 static ts_status load_quantised(ts_model_cache *m, const char *path, ts_error *err)
 {
     const char *tmp = getenv("TMPDIR");
-    snprintf(m->folder, sizeof m->folder, "%.40s/touchstone-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-    if (!mkdtemp(m->folder)) {
+    int len = snprintf(m->folder, sizeof m->folder, "%s/touchstone-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    if (len >= (int)sizeof m->folder || !mkdtemp(m->folder)) {
         ts_status s = ts_fail(err, TS_BAD, m->folder, NULL, "cannot make a temporary folder");
         m->folder[0] = 0;
         return s;

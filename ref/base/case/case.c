@@ -88,13 +88,34 @@ static ts_status validate_dims(ts_case *c, const ts_op *op, ts_error *err)
     cJSON_ArrayForEach (d, dims)
         if (!known_dim(op, d->string))
             return ts_fail(err, TS_BAD, c->path, d->string, "operation %s has no such dim", op->name);
+    int64_t args[64] = {0}; /* an args struct of any operation, for its dims alone */
+    const char *rule;
     for (int i = 0; i < TS_MAX_OP_DIMS && op->dim[i].name; i++) {
-        int64_t v;
-        ts_status s = ts_json_int(c->path, dims, op->dim[i].name, 0, 1 << 24, &v, err);
+        ts_status s = ts_json_int(c->path, dims, op->dim[i].name, 0, 1 << 24,
+                                  (int64_t *)(void *)((char *)args + op->dim[i].offset), err);
         if (s)
             return s;
     }
-    return TS_OK;
+    return ts_op_dims_ok(op, args, &rule)
+               ? TS_OK
+               : ts_fail(err, TS_BAD, c->path, "dims", "operation %s needs %s%.*s", op->name,
+                         strpbrk(rule, "%<") ? "" : "a positive ", (int)strcspn(rule, " "), rule);
+}
+
+static ts_status validate_params(ts_case *c, const ts_op *op, ts_error *err)
+{
+    const cJSON *params = get(c->json, "params"), *p;
+    int known = 0;
+    for (; known < TS_MAX_PARAMS && op->param[known].name; known++) {
+        double v;
+        ts_status s = ts_json_double(c->path, params, op->param[known].name, &v, err);
+        if (s)
+            return s;
+    }
+    int given = 0;
+    cJSON_ArrayForEach (p, params)
+        given++;
+    return given == known ? TS_OK : ts_fail(err, TS_BAD, c->path, "params", "operation %s takes %d", op->name, known);
 }
 
 /* Every input field must name its generator. */
@@ -127,6 +148,8 @@ static ts_status validate_op(ts_case *c, ts_error *err)
     s = ts_json_u64_string(c->path, c->json, "seed", &c->seed, err);
     if (!s)
         s = validate_dims(c, op, err);
+    if (!s)
+        s = validate_params(c, op, err);
     if (!s)
         s = validate_fields(c, op, err);
     return s ? s : validate_cuts(c, err);

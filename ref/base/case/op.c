@@ -21,7 +21,7 @@
             {REAL(ts_gdn_args, q, TS_IN, "T", "Hk", "Dk"), REAL(ts_gdn_args, k, TS_IN, "T", "Hk", "Dk"), \
              REAL(ts_gdn_args, v, TS_IN, "T", "Hv", "Dv"), REAL(ts_gdn_args, g, TS_IN, "T", "Hv"), \
              REAL(ts_gdn_args, beta, TS_IN, "T", "Hv"), REAL(ts_gdn_args, state, TS_INOUT, "Hv", "Dk", "Dv"), \
-             REAL(ts_gdn_args, o, TS_OUT, "T", "Hv", "Dv")}, "Hv"}
+             REAL(ts_gdn_args, o, TS_OUT, "T", "Hv", "Dv")}, "Hv", "+pos Hv%Hk"}
 
 const ts_op ts_op_table[TS_OP_COUNT] = {
     MAP_OP(TS_OP_EXP, "exp", "elementwise"),
@@ -38,7 +38,7 @@ const ts_op ts_op_table[TS_OP_COUNT] = {
          REAL(ts_embed_args, y, TS_OUT, "T", "C")}, "T"},
     [TS_OP_RMSNORM] = {"rmsnorm", "dot32", 1, sizeof(ts_rmsnorm_args),
         {DIM(ts_rmsnorm_args, T), DIM(ts_rmsnorm_args, n), DIM(ts_rmsnorm_args, centred)}, {DIM(ts_rmsnorm_args, eps)},
-        {REAL(ts_rmsnorm_args, x, TS_IN, "T", "n"), REAL(ts_rmsnorm_args, w, TS_IN, "n"), REAL(ts_rmsnorm_args, y, TS_OUT, "T", "n")}, "T"},
+        {REAL(ts_rmsnorm_args, x, TS_IN, "T", "n"), REAL(ts_rmsnorm_args, w, TS_IN, "n"), REAL(ts_rmsnorm_args, y, TS_OUT, "T", "n")}, "T", "+centred centred<=1"},
     [TS_OP_L2NORM] = {"l2norm", "dot32", 1, sizeof(ts_l2norm_args),
         {DIM(ts_l2norm_args, T), DIM(ts_l2norm_args, H), DIM(ts_l2norm_args, D)}, {DIM(ts_l2norm_args, eps), DIM(ts_l2norm_args, scale)},
         {REAL(ts_l2norm_args, x, TS_IN, "T", "H", "D"), REAL(ts_l2norm_args, y, TS_OUT, "T", "H", "D")}, "T*H"},
@@ -60,18 +60,18 @@ const ts_op ts_op_table[TS_OP_COUNT] = {
     [TS_OP_ROPE] = {"rope", "elementwise", 1, sizeof(ts_rope_args),
         {DIM(ts_rope_args, T), DIM(ts_rope_args, H), DIM(ts_rope_args, D), DIM(ts_rope_args, R)}, {{0}},
         {REAL(ts_rope_args, x, TS_IN, "T", "H", "D"), REAL(ts_rope_args, cos, TS_IN, "T", "R/2"),
-         REAL(ts_rope_args, sin, TS_IN, "T", "R/2"), REAL(ts_rope_args, y, TS_OUT, "T", "H", "D")}, "T*H"},
+         REAL(ts_rope_args, sin, TS_IN, "T", "R/2"), REAL(ts_rope_args, y, TS_OUT, "T", "H", "D")}, "T*H", "R<=D R%2"},
     [TS_OP_KV_STORE] = {"kv_store", "elementwise", 1, sizeof(ts_kv_store_args),
         {DIM(ts_kv_store_args, T), DIM(ts_kv_store_args, Hkv), DIM(ts_kv_store_args, D), DIM(ts_kv_store_args, pos)}, {{0}},
         {REAL(ts_kv_store_args, k, TS_IN, "T", "Hkv", "D"), REAL(ts_kv_store_args, v, TS_IN, "T", "Hkv", "D"),
-         FIELD(ts_kv_store_args, kv, TS_INOUT, TS_FIELD_KV, "Hkv", "D")}, "T*Hkv"},
+         FIELD(ts_kv_store_args, kv, TS_INOUT, TS_FIELD_KV, "Hkv", "D")}, "T*Hkv", "+pos"},
     [TS_OP_ATTENTION] = {"attention", "split128", 1, sizeof(ts_attention_args),
         {DIM(ts_attention_args, T), DIM(ts_attention_args, Hq), DIM(ts_attention_args, Hkv), DIM(ts_attention_args, D),
          DIM(ts_attention_args, parts), DIM(ts_attention_args, window)}, {DIM(ts_attention_args, scale)},
         {REAL(ts_attention_args, q, TS_IN, "T", "Hq", "D"), FIELD(ts_attention_args, pos, TS_IN, TS_FIELD_I32, "T"),
          FIELD(ts_attention_args, len, TS_IN, TS_FIELD_I32, "T"), FIELD(ts_attention_args, kv, TS_IN, TS_FIELD_KV, "Hkv", "D"),
          REAL(ts_attention_args, o, TS_OUT, "T", "Hq", "D"), REAL(ts_attention_args, m, TS_INNER, "T", "Hq", "parts"),
-         REAL(ts_attention_args, l, TS_INNER, "T", "Hq", "parts"), REAL(ts_attention_args, acc, TS_INNER, "T", "Hq", "parts", "D")}, "T*Hq"},
+         REAL(ts_attention_args, l, TS_INNER, "T", "Hq", "parts"), REAL(ts_attention_args, acc, TS_INNER, "T", "Hq", "parts", "D")}, "T*Hq", "+window Hq%Hkv"},
     [TS_OP_MATMUL_DOT32] = {"matmul_dot32", "dot32", 1, sizeof(ts_matmul_args),
         {DIM(ts_matmul_args, T), DIM(ts_matmul_args, N), DIM(ts_matmul_args, K)}, {{0}},
         {REAL(ts_matmul_args, x, TS_IN, "T", "K"), FIELD(ts_matmul_args, w, TS_IN, TS_FIELD_MATRIX, "N", "K"),
@@ -79,12 +79,12 @@ const ts_op ts_op_table[TS_OP_COUNT] = {
     [TS_OP_QUANTIZE_A64] = {"quantize_a64", "A64", 1, sizeof(ts_quantize_a64_args),
         {DIM(ts_quantize_a64_args, T), DIM(ts_quantize_a64_args, K)}, {{0}},
         {REAL(ts_quantize_a64_args, x, TS_IN, "T", "K"), FIELD(ts_quantize_a64_args, code, TS_OUT, TS_FIELD_I8, "T", "K"),
-         REAL(ts_quantize_a64_args, step, TS_OUT, "T", "K/64"), REAL(ts_quantize_a64_args, sum, TS_OUT, "T", "K/64")}, "T"},
+         REAL(ts_quantize_a64_args, step, TS_OUT, "T", "K/64"), REAL(ts_quantize_a64_args, sum, TS_OUT, "T", "K/64")}, "T", "K%64"},
     [TS_OP_MATMUL_A64S8] = {"matmul_a64s8", "A64S8", 1, sizeof(ts_matmul_a64s8_args),
         {DIM(ts_matmul_a64s8_args, T), DIM(ts_matmul_a64s8_args, N), DIM(ts_matmul_a64s8_args, K)}, {{0}},
         {FIELD(ts_matmul_a64s8_args, code, TS_IN, TS_FIELD_I8, "T", "K"), REAL(ts_matmul_a64s8_args, step, TS_IN, "T", "K/64"),
          REAL(ts_matmul_a64s8_args, sum, TS_IN, "T", "K/64"), FIELD(ts_matmul_a64s8_args, w, TS_IN, TS_FIELD_MATRIX, "N", "K"),
-         REAL(ts_matmul_a64s8_args, y, TS_OUT, "T", "N")}, "N"},
+         REAL(ts_matmul_a64s8_args, y, TS_OUT, "T", "N")}, "N", "K%64"},
 };
 /* clang-format on */
 
@@ -126,7 +126,44 @@ int64_t ts_op_units(const ts_op *op, const void *args)
 int64_t ts_field_count(const ts_op *op, const ts_field *f, const void *args)
 {
     int64_t n = 1;
-    for (int i = 0; i < 4 && f->dim[i]; i++)
-        n *= ts_op_dim(op, args, f->dim[i]);
+    for (int i = 0; i < 4 && f->dim[i]; i++) {
+        int64_t d = ts_op_dim(op, args, f->dim[i]);
+        if (d > 0 && n > INT64_MAX / d)
+            return INT64_MAX;
+        n *= d;
+    }
     return n;
+}
+
+/* One rule: "+dim", "a%b" (a is a multiple of b) or "a<=b". */
+static bool rule_holds(const ts_op *op, const void *args, const char *rule, size_t len)
+{
+    size_t a = strcspn(rule, "%<");
+    if (rule[0] == '+' || a >= len)
+        return true;
+    int64_t left = named_dim(op, args, rule, a);
+    if (rule[a] == '%')
+        return left % named_dim(op, args, rule + a + 1, len - a - 1) == 0;
+    return left <= named_dim(op, args, rule + a + 2, len - a - 2);
+}
+
+/* "+dim" in the rules: the dim may be 0. */
+static bool may_be_zero(const ts_op *op, const char *dim)
+{
+    const char *at = op->rules ? strstr(op->rules, dim) : NULL;
+    return at && at > op->rules && at[-1] == '+';
+}
+
+bool ts_op_dims_ok(const ts_op *op, const void *args, const char **rule)
+{
+    for (int i = 0; i < TS_MAX_OP_DIMS && op->dim[i].name; i++) {
+        int64_t v = *(const int64_t *)((const char *)args + op->dim[i].offset);
+        *rule = op->dim[i].name;
+        if (v > 1 << 24 || v < (may_be_zero(op, op->dim[i].name) ? 0 : 1))
+            return false;
+    }
+    for (*rule = op->rules; *rule && **rule; *rule += strcspn(*rule, " "), *rule += **rule == ' ')
+        if (!rule_holds(op, args, *rule, strcspn(*rule, " ")))
+            return false;
+    return true;
 }

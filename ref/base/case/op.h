@@ -4,6 +4,7 @@
 #ifndef TS_CASE_OP_H
 #define TS_CASE_OP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include "case/args.h"
 
@@ -77,6 +78,8 @@ typedef struct {
     ts_param param[TS_MAX_PARAMS];
     ts_field field[TS_MAX_FIELDS];
     const char *units; /* product of dims that is the number of independent outputs, e.g. "T*Hq" */
+    const char *rules; /* what the dims must satisfy beside being positive: "Hv%Hk" (divides), "R<=D"; dims named "+pos"
+                          may be 0 */
 } ts_op;
 
 extern const ts_op ts_op_table[TS_OP_COUNT];
@@ -86,6 +89,9 @@ ts_op_id ts_op_find(const char *name);
 
 int64_t ts_op_dim(const ts_op *op, const void *args, const char *expr); /* "T", "T*Hq", "K/64" */
 int64_t ts_op_units(const ts_op *op, const void *args);
-int64_t ts_field_count(const ts_op *op, const ts_field *f, const void *args); /* elements */
+/* Are the dims in args positive, within 2^24, and do they follow op->rules? If not, *rule says which fails. */
+bool ts_op_dims_ok(const ts_op *op, const void *args, const char **rule);
+/* Elements; INT64_MAX if the product overflows. */
+int64_t ts_field_count(const ts_op *op, const ts_field *f, const void *args);
 
 #endif

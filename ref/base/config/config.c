@@ -2,6 +2,7 @@
  * would change the function and is not known is refused. */
 #include "config/config.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -367,8 +368,8 @@ ts_status ts_config_load_file(const char *path, ts_config *out, ts_error *err)
 static ts_status read_generation(const char *path, ts_config *c, ts_error *err)
 {
     struct stat st;
-    if (stat(path, &st) != 0)
-        return TS_OK;
+    if (lstat(path, &st) != 0 && errno == ENOENT)
+        return TS_OK; /* optional; but one that is there must be readable */
     cJSON *json;
     ts_status status = ts_json_load(path, &json, err);
     if (status != TS_OK)

@@ -357,6 +357,8 @@ static ts_status put(const char *spec, uint64_t seed, uint32_t stream, float *y,
     long long at = isdigit((unsigned char)*text) ? strtoll(text, &end, 10) : -1;
     if (at < 0 || *end != ':')
         return complain(spec, "I must be an index", err);
+    if (strlen(spec) > 512) /* they nest */
+        return complain("put", "longer than 512 characters", err);
     double value = (double)NAN;
     text = end + 1;
     if (strncmp(text, "nan:", 4) == 0)

@@ -1,4 +1,4 @@
-/* Correctly rounded RoPE tables (spec: house profile, h).
+/* Correctly rounded RoPE tables (docs/contract.md, 4).
  *
  * inv_freq_i = the double nearest to theta^(-2i/R), i = 0..R/2-1
  * angle      = the double product pos * inv_freq_i
