@@ -115,7 +115,8 @@ static ts_status validate_params(ts_case *c, const ts_op *op, ts_error *err)
     int given = 0;
     cJSON_ArrayForEach (p, params)
         given++;
-    return given == known ? TS_OK : ts_fail(err, TS_BAD, c->path, "params", "operation %s takes %d", op->name, known);
+    return given == known ? TS_OK
+                          : ts_fail(err, TS_BAD, c->path, "params", "operation %s takes %d", op->name, known);
 }
 
 /* Every input field must name its generator. */
