@@ -20,6 +20,7 @@ static int parse(int argc, char **argv, settings *s)
         {"op", 'o', TS_OPT_TEXT, &s->o.op, 0, 0, "NAME", "only cases of this operation, or external check"},
         {"case", 'c', TS_OPT_TEXT, &s->o.case_glob, 0, 0, "GLOB", "only cases whose name matches"},
         {"schedule", 's', TS_OPT_TEXT, &s->o.schedule, 0, 0, "NAME", "only this schedule"},
+        {"covers", 0, TS_OPT_TEXT, &s->o.covers, 0, 0, "ID", "only cases that cover this report of docs/bugs.md"},
         {"seed", 0, TS_OPT_TEXT, &s->o.seed, 0, 0, "N",
          "other inputs for the op cases (recorded hashes do not apply)"},
         {"only", 0, TS_OPT_TEXT, &s->o.only, 0, 0, "STAGE", "canaries, tables, files, ops, streams or external"},
@@ -32,6 +33,17 @@ static int parse(int argc, char **argv, settings *s)
     return ts_options_parse(argc, argv, &c);
 }
 
+/* "covers": the report ids of every selected case that has some. */
+static void add_covers(cJSON *o, const ts_check *k, const ts_case *cases, size_t n)
+{
+    cJSON *all = cJSON_AddObjectToObject(o, "covers");
+    for (size_t i = 0; i < n; i++) {
+        const cJSON *covers = cJSON_GetObjectItemCaseSensitive(cases[i].json, "covers");
+        if (covers && ts_check_selects(k, &cases[i]))
+            cJSON_AddItemToObject(all, cases[i].name, cJSON_Duplicate(covers, true));
+    }
+}
+
 static void list(const ts_check *k, const ts_case *cases, size_t n, bool json)
 {
     cJSON *o = cJSON_CreateObject(), *c = cJSON_AddArrayToObject(o, "cases"),
@@ -42,6 +54,7 @@ static void list(const ts_check *k, const ts_case *cases, size_t n, bool json)
             cJSON_AddItemToArray(c, cJSON_CreateString(cases[i].name));
     for (int i = 0; ts_schedule_at(i); i++)
         cJSON_AddItemToArray(s, cJSON_CreateString(ts_schedule_at(i)->name));
+    add_covers(o, k, cases, n);
     const cJSON *x;
     char *text = json ? cJSON_Print(o) : NULL;
     if (text)
@@ -56,10 +69,11 @@ static void list(const ts_check *k, const ts_case *cases, size_t n, bool json)
     cJSON_Delete(o);
 }
 
-static int finish(const ts_check *k, bool json)
+static int finish(const ts_check *k, const ts_case *cases, size_t n, bool json)
 {
     if (json) {
         cJSON *o = ts_report_json(k->report);
+        add_covers(o, k, cases, n);
         char *text = cJSON_Print(o);
         puts(text ? text : "");
         cJSON_free(text);
@@ -121,7 +135,7 @@ int ts_cmd_check(int argc, char **argv)
         code = TS_OK;
     } else {
         ts_check_run(&k, cases, n);
-        code = report.n == 0 && !report.lost ? nothing_selected(s.json) : finish(&k, s.json);
+        code = report.n == 0 && !report.lost ? nothing_selected(s.json) : finish(&k, cases, n, s.json);
     }
     ts_case_list_free(cases, n);
     ts_report_free(&report);

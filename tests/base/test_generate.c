@@ -5,6 +5,7 @@
 #include <cmocka.h>
 #include <float.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "num/convert.h"
@@ -92,8 +93,25 @@ static void draws_are_independent(void **state)
     }
 }
 
-static const char *const all[] = {"normal",       "normal:0.5", "bf16:3",    "uniform:-1:1", "const:2",
-                                  "ladder:1,2,3", "ints:-9:9",  "pow2:-3:3", "index",        "special"};
+static const char *const all[] = {"normal",
+                                  "normal:0.5",
+                                  "bf16:3",
+                                  "uniform:-1:1",
+                                  "const:2",
+                                  "ladder:1,2,3",
+                                  "ints:-9:9",
+                                  "pow2:-3:3",
+                                  "index",
+                                  "special",
+                                  "f16all",
+                                  "bf16all",
+                                  "bf16ties",
+                                  "onehot:7:2:3",
+                                  "ulp:1:3",
+                                  "runs:4",
+                                  "grid:5:1:2",
+                                  "put:9:1:normal",
+                                  "interleave:normal;const:1"};
 enum { ALL = sizeof all / sizeof all[0] };
 
 static void an_element_never_depends_on_the_length(void **state)
@@ -211,6 +229,87 @@ static void special_is_a_cycle_without_nan(void **state)
     assert_int_equal(subnormals, 5);
 }
 
+static void patterns_come_in_order(void **state)
+{
+    (void)state;
+    generate("f16all", 1, 2, many, MANY);
+    for (int i = 0; i < MANY; i++)
+        assert_true(ts_bits(many[i]) == ts_bits(ts_f16_to_f32((uint16_t)i)));
+    assert_true(many[1] == 0x1p-24f && many[0x3ff] == 1023 * 0x1p-24f && isnan(many[0x7c01]));
+    generate("bf16all", 1, 2, many, MANY);
+    for (int i = 0; i < MANY; i++)
+        assert_int_equal(ts_bits(many[i]), (uint32_t)i << 16);
+    generate("bf16ties", 1, 2, many, MANY);
+    for (int i = 0; i < 0x7f80; i++) {
+        double below = (double)ts_bf16_to_f32((uint16_t)i),
+               above = i == 0x7f7f ? 0x1p128 : (double)ts_bf16_to_f32((uint16_t)(i + 1));
+        assert_true((double)many[i] - below == above - (double)many[i]);
+        assert_true(many[i + 0x8000] == -many[i]);
+    }
+}
+
+static void rows_have_their_shape(void **state)
+{
+    (void)state;
+    float y[60];
+    generate("onehot:4:3:-2", 1, 2, y, 60);
+    for (int i = 0; i < 60; i++)
+        assert_true(y[i] == (i % 4 == (i / 4 + 3) % 4 ? -2.0f : 0.0f));
+    generate("grid:6:1:1000", 1, 2, y, 60);
+    for (int i = 0; i < 60; i++)
+        assert_true(y[i] == (float)(i / 6 + 1000 * (i % 6)));
+}
+
+static void neighbours_are_one_ulp_apart(void **state)
+{
+    (void)state;
+    static const char *const spec[] = {"ulp:1:20", "ulp:0:20", "ulp:-0.5:20", "ulp:1.17549435e-38:20"};
+    for (int k = 0; k < 4; k++) {
+        float y[82];
+        generate(spec[k], 1, 2, y, 82);
+        for (int i = 1; i < 41; i++)
+            assert_true(y[i] == nextafterf(y[i - 1], INFINITY));
+        assert_memory_equal(y, y + 41, 41 * sizeof y[0]);
+        assert_true(y[20] == strtof(spec[k] + 4, NULL));
+    }
+}
+
+/* Every run is of one of the six kinds, and every kind comes. */
+static void runs_are_of_six_kinds(void **state)
+{
+    (void)state;
+    int seen = 0;
+    generate("runs:8", 3, 1, many, 16 * 400);
+    for (int r = 0; r < 400; r++) {
+        int zero = 1, max = 1, low = 1, high = 1, turn = 1;
+        for (int i = 16 * r; i < 16 * r + 16; i++) {
+            float x = many[i];
+            zero &= x == 0;
+            max &= x == 8;
+            low &= fabsf(x) <= 8 / 256.0f;
+            high &= fabsf(x) >= 6 && fabsf(x) <= 8;
+            turn &= x == (i % 2 ? -8 : 8);
+            assert_true(fabsf(x) <= 8);
+        }
+        seen |= zero ? 1 : max ? 2 : turn ? 4 : low ? 8 : high ? 16 : 32;
+    }
+    assert_int_equal(seen, 63);
+}
+
+static void compounds_are_made_of_their_parts(void **state)
+{
+    (void)state;
+    float y[50], a[50], b[50];
+    generate("interleave:normal:2;ladder:1,2,3", 5, 6, y, 50);
+    generate("normal:2", 5, 6, a, 50);
+    generate("ladder:1,2,3", 5, 6, b, 50);
+    for (int i = 0; i < 50; i++)
+        assert_true(y[i] == (i % 2 ? b[i] : a[i]));
+    generate("put:7:nan:put:49:-inf:put:50:3:normal:2", 5, 6, y, 50);
+    for (int i = 0; i < 50; i++)
+        assert_true(i == 7 ? isnan(y[i]) : i == 49 ? y[i] == -INFINITY : y[i] == a[i]);
+}
+
 static void bad_specs_are_named(void **state)
 {
     (void)state;
@@ -263,6 +362,31 @@ static void bad_specs_are_named(void **state)
         "special:",
         "special:1",
         " normal",
+        "f16all:1",
+        "onehot:4:4:1",
+        "onehot:0:0:1",
+        "onehot:4:1",
+        "grid:0:1:1",
+        "grid:2:1.5:1",
+        "grid:2:16777217:0",
+        "ulp:1:0",
+        "ulp:1:1.5",
+        "ulp:inf:1",
+        "ulp:3.4028234e38:4",
+        "runs:0",
+        "runs:inf",
+        "put:",
+        "put:1",
+        "put:-1:0:normal",
+        "put:x:0:normal",
+        "put:1:0",
+        "put:1:0:",
+        "put:1:nanny:normal",
+        "put:1:0:gauss",
+        "interleave:normal",
+        "interleave:normal;",
+        "interleave:normal;gauss",
+        "interleave:put:1:1:normal;normal",
     };
     float y[4];
     ts_error err;
@@ -272,6 +396,16 @@ static void bad_specs_are_named(void **state)
         assert_non_null(strstr(err.reason, bad[i]));
     }
     assert_int_equal(ts_generate("index", 1, 1, NULL, (1 << 24) + 2, &err), TS_BAD);
+}
+
+static void compounds_end(void **state)
+{
+    (void)state;
+    static char spec[1 << 20];
+    float y[2];
+    for (size_t i = 0; i + 20 < sizeof spec; i += 8)
+        memcpy(spec + i, "put:1:0:", 8);
+    assert_int_equal(ts_generate(spec, 1, 1, y, 2, NULL), TS_BAD);
 }
 
 static void a_ladder_has_at_most_64_values(void **state)
@@ -301,6 +435,7 @@ static void the_generator_never_drifts(void **state)
         {"uniform:-1:1", "a43e3076c2a555001b73bcfad26cc2552e5ee0d2562027438b0623595adc50a8"},
         {"ints:-7:7", "7e93e4928e420b49815a19e938b7a15af5120ef8f754a207be64e487499bcaa4"},
         {"pow2:-6:6", "49585798e264878fdc67abe891039b01e8c7dc1f833ed376b0360b78a624a031"},
+        {"runs:8", "759ae3edf08dae374e131ee5c7ab560e522ab61fe39c9229c134d502c0045503"},
         {"special", "3cd3d968fddbf8b8e6bd2079eacd3aa42d4f374fb770c550f6e4679c346ec979"},
     };
     char hex[TS_SHA256_HEX];
@@ -323,7 +458,13 @@ int main(void)
         cmocka_unit_test(ranges_are_inclusive),
         cmocka_unit_test(integers_cover_int32),
         cmocka_unit_test(special_is_a_cycle_without_nan),
+        cmocka_unit_test(patterns_come_in_order),
+        cmocka_unit_test(rows_have_their_shape),
+        cmocka_unit_test(neighbours_are_one_ulp_apart),
+        cmocka_unit_test(runs_are_of_six_kinds),
+        cmocka_unit_test(compounds_are_made_of_their_parts),
         cmocka_unit_test(bad_specs_are_named),
+        cmocka_unit_test(compounds_end),
         cmocka_unit_test(a_ladder_has_at_most_64_values),
         cmocka_unit_test(the_generator_never_drifts),
     };

@@ -19,7 +19,7 @@
 /* Bits of a NaN that no operation makes: what real outputs hold before a run. */
 #define TS_UNWRITTEN 0xffc0deadu
 
-typedef struct {
+typedef struct ts_call {
     const ts_op *op;
     bool wide;                 /* ts_real arrays hold double */
     void *args;                /* op->args_size bytes */

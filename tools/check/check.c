@@ -44,6 +44,8 @@ bool ts_check_selects(const ts_check *k, const ts_case *c)
         return false;
     if (c->kind == TS_CASE_BROKEN) /* it might be any of those asked for */
         return true;
+    if (k->o.covers && !ts_case_covers(c, k->o.covers))
+        return false;
     const char *check = ts_case_string(c, "check");
     const char *group = c->kind == TS_CASE_OP ? ts_op_table[c->op].name : check ? check : "stream";
     if (k->o.schedule && (c->kind != TS_CASE_OP || ts_schedule_find(k->o.schedule)->op != c->op))
@@ -115,7 +117,7 @@ static void run_cases(ts_check *k, ts_case *cases, size_t n)
 
 void ts_check_run(ts_check *k, ts_case *cases, size_t n)
 {
-    bool filtered = k->o.op || k->o.case_glob || k->o.schedule;
+    bool filtered = k->o.op || k->o.case_glob || k->o.schedule || k->o.covers;
     if (!filtered && wanted(k, "canaries"))
         check_canaries(k);
     if (!filtered && wanted(k, "tables"))

@@ -7,9 +7,12 @@
 #include "config/profile.h"
 #include "config/weights.h"
 
+struct ts_call; /* check/call.h */
+
 typedef struct {
     const char *golden;                           /* folder with models/, external/, own/, SHA256SUMS */
     const char *op, *case_glob, *schedule, *only; /* filters, NULL = all */
+    const char *covers;                           /* only cases that cover this report */
     const char *seed;                             /* replaces every op case's seed: hashes are then not compared */
     const struct ts_schedule *const *extra;       /* NULL-terminated schedules beside the registry's, or NULL */
     int timeout;                                  /* seconds a schedule may take, 0: 20 */
@@ -32,6 +35,9 @@ void ts_check_tables(ts_check *k);
 void ts_check_op_case(ts_check *k, ts_case *c);
 void ts_check_stream_case(ts_check *k, ts_case *c);
 void ts_check_external_case(ts_check *k, ts_case *c);
+
+/* The field "cuts": ref32 and every schedule over the rows in pieces, state carried, give the bits of the whole. */
+void ts_check_cuts(ts_check *k, const ts_case *c, const struct ts_call *inputs, const struct ts_call *ref);
 
 /* A model below golden/, loaded once; bits > 0: quantised to MLX by `quantize` in a temporary folder first. */
 ts_status ts_check_model(ts_check *k, const char *model, int bits, const ts_weights **out, ts_error *err);

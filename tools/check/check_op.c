@@ -319,6 +319,7 @@ void ts_check_op_case(ts_check *k, ts_case *c)
         if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(c->json, "exact")))
             check_exact(k, &inputs, &ref);
         check_schedules(k, c, &inputs, &ref);
+        ts_check_cuts(k, c, &inputs, &ref);
     }
     ts_call_free(&ref);
     ts_call_free(&inputs);

@@ -22,6 +22,56 @@ const char *ts_case_expect(const ts_case *c, const char *field)
     return expect ? cJSON_GetStringValue(get(expect, field)) : NULL;
 }
 
+bool ts_case_covers(const ts_case *c, const char *report)
+{
+    const cJSON *id;
+    cJSON_ArrayForEach (id, get(c->json, "covers"))
+        if (cJSON_IsString(id) && strcmp(id->valuestring, report) == 0)
+            return true;
+    return false;
+}
+
+static ts_status validate_covers(ts_case *c, ts_error *err)
+{
+    const cJSON *covers = get(c->json, "covers"), *id;
+    if (covers && !cJSON_IsArray(covers))
+        return ts_fail(err, TS_BAD, c->path, "covers", "not a list of report ids");
+    cJSON_ArrayForEach (id, covers)
+        if (!cJSON_IsString(id) || id->valuestring[0] < 'A' || id->valuestring[0] > 'Z' ||
+            strspn(id->valuestring + 1, "0123456789") != strlen(id->valuestring + 1) || !id->valuestring[1])
+            return ts_fail(err, TS_BAD, c->path, "covers", "a report id is a letter and a number, such as \"A12\"");
+    return TS_OK;
+}
+
+enum { MAX_ROWS_ALL_CUTS = 256 };
+
+/* "all", or lists of pieces; each list must add up to T. */
+static ts_status validate_cuts(ts_case *c, ts_error *err)
+{
+    const cJSON *cuts = get(c->json, "cuts"), *T = get(get(c->json, "dims"), "T"), *list, *rows;
+    if (!cuts)
+        return TS_OK;
+    if (!T)
+        return ts_fail(err, TS_BAD, c->path, "cuts", "the operation has no rows T to cut");
+    if (cJSON_IsString(cuts) && strcmp(cuts->valuestring, "all") == 0)
+        return T->valuedouble <= MAX_ROWS_ALL_CUTS
+                   ? TS_OK
+                   : ts_fail(err, TS_BAD, c->path, "cuts", "\"all\" is for at most %d rows", MAX_ROWS_ALL_CUTS);
+    if (!cJSON_IsArray(cuts) || !cuts->child)
+        return ts_fail(err, TS_BAD, c->path, "cuts", "neither \"all\" nor a list of lists");
+    cJSON_ArrayForEach (list, cuts) {
+        double sum = 0;
+        cJSON_ArrayForEach (rows, list) {
+            if (!cJSON_IsNumber(rows) || !(rows->valuedouble >= 1) || rows->valuedouble != (double)rows->valueint)
+                return ts_fail(err, TS_BAD, c->path, "cuts", "a piece is a positive number of rows");
+            sum += rows->valuedouble;
+        }
+        if (!cJSON_IsArray(list) || sum != T->valuedouble)
+            return ts_fail(err, TS_BAD, c->path, "cuts", "pieces of %g rows, T is %g", sum, T->valuedouble);
+    }
+    return TS_OK;
+}
+
 static bool known_dim(const ts_op *op, const char *name)
 {
     for (int i = 0; i < TS_MAX_OP_DIMS && op->dim[i].name; i++)
@@ -65,7 +115,8 @@ static ts_status validate_params(ts_case *c, const ts_op *op, ts_error *err)
     int given = 0;
     cJSON_ArrayForEach (p, params)
         given++;
-    return given == known ? TS_OK : ts_fail(err, TS_BAD, c->path, "params", "operation %s takes %d", op->name, known);
+    return given == known ? TS_OK
+                          : ts_fail(err, TS_BAD, c->path, "params", "operation %s takes %d", op->name, known);
 }
 
 /* Every input field must name its generator. */
@@ -100,13 +151,17 @@ static ts_status validate_op(ts_case *c, ts_error *err)
         s = validate_dims(c, op, err);
     if (!s)
         s = validate_params(c, op, err);
-    return s ? s : validate_fields(c, op, err);
+    if (!s)
+        s = validate_fields(c, op, err);
+    return s ? s : validate_cuts(c, err);
 }
 
 static ts_status validate(ts_case *c, ts_error *err)
 {
     int64_t schema;
     ts_status s = ts_json_int(c->path, c->json, "schema", 1, 1, &schema, err);
+    if (!s)
+        s = validate_covers(c, err);
     if (s)
         return s;
     const char *kind = ts_case_string(c, "kind");

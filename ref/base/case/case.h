@@ -8,6 +8,7 @@
 #define TS_CASE_CASE_H
 
 #include <cjson/cJSON.h>
+#include <stdbool.h>
 #include "case/op.h"
 #include "num/status.h"
 
@@ -38,5 +39,7 @@ void ts_case_list_free(ts_case *cases, size_t n);
 const char *ts_case_string(const ts_case *c, const char *key);
 /* expect[field], or NULL. */
 const char *ts_case_expect(const ts_case *c, const char *field);
+/* The field "covers" names this report of docs/bugs.md. */
+bool ts_case_covers(const ts_case *c, const char *report);
 
 #endif

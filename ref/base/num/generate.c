@@ -170,12 +170,103 @@ static float from_special(const recipe *r, int64_t i)
     return ts_float(ts_generate_special[((uint64_t)i + r->stream) % TS_SPECIALS]);
 }
 
+static float f16_pattern(const recipe *r, int64_t i)
+{
+    (void)r;
+    return ts_f16_to_f32((uint16_t)i);
+}
+
+static float bf16_pattern(const recipe *r, int64_t i)
+{
+    (void)r;
+    return ts_bf16_to_f32((uint16_t)i);
+}
+
+static float bf16_tie(const recipe *r, int64_t i)
+{
+    (void)r;
+    return ts_float((uint32_t)(uint16_t)i << 16 | 0x8000);
+}
+
+static float onehot(const recipe *r, int64_t i)
+{
+    int64_t n = (int64_t)r->v[0], row = i / n;
+    return i % n == (row % n + (int64_t)r->v[1]) % n ? (float)r->v[2] : 0;
+}
+
+static const char *bad_onehot(const recipe *r, int64_t n)
+{
+    (void)n;
+    double N = r->v[0], S = r->v[1];
+    return 1 <= N && N <= 0x1p24 && 0 <= S && S < N && rint(N) == N && rint(S) == S
+               ? NULL
+               : "N and S must be integers, 0 <= S < N <= 2^24";
+}
+
+static float grid(const recipe *r, int64_t i)
+{
+    int64_t n = (int64_t)r->v[0];
+    return (float)(r->v[1] * (double)(i / n) + r->v[2] * (double)(i % n));
+}
+
+static const char *bad_grid(const recipe *r, int64_t n)
+{
+    const double *v = r->v, rows = v[0] >= 1 ? (double)n / v[0] : 0;
+    if (!(1 <= v[0] && v[0] <= 0x1p24) || rint(v[0]) != v[0] || rint(v[1]) != v[1] || rint(v[2]) != v[2])
+        return "N, A and B must be integers, 1 <= N <= 2^24";
+    return fabs(v[1]) * rows + fabs(v[2]) * v[0] <= 0x1p24 ? NULL : "elements beyond 2^24 are not exact in f32";
+}
+
+/* Consecutive integers for consecutive floats; both zeros are 0. */
+static int64_t ordered(float x)
+{
+    uint32_t u = ts_bits(x);
+    return u >> 31 ? -(int64_t)(u & 0x7fffffff) : (int64_t)u;
+}
+
+static float ulp(const recipe *r, int64_t i)
+{
+    int64_t reach = (int64_t)r->v[1], at = ordered((float)r->v[0]) + i % (2 * reach + 1) - reach;
+    return ts_float(at < 0 ? 0x80000000u | (uint32_t)-at : (uint32_t)at);
+}
+
+static const char *bad_ulp(const recipe *r, int64_t n)
+{
+    (void)n;
+    double N = r->v[1];
+    if (!(1 <= N && N <= 0x1p20 && rint(N) == N))
+        return "N must be an integer, 1 <= N <= 2^20";
+    return llabs(ordered((float)r->v[0])) + (int64_t)N <= ordered(FLT_MAX) ? NULL : "V + N ulps is not finite";
+}
+
+/* The kind of a run comes from a block that no element takes. */
+static float runs(const recipe *r, int64_t i)
+{
+    enum { RUN = 16, KINDS = 6 };
+    const uint64_t apart = (uint64_t)1 << 63;
+    uint32_t kind[4], word[4];
+    block(r, apart + (uint64_t)(i / RUN), kind);
+    block(r, (uint64_t)i, word);
+    const double v = r->v[0], sign = word[1] >> 31 ? -1 : 1, u = word[0] * 0x1p-32;
+    const double element[KINDS] = {0, v, sign * u * v / 256, sign * (1 - u / 4) * v, i % 2 ? -v : v, sign * u * v};
+    return (float)element[integer(kind[0], 0, KINDS - 1)];
+}
+
+static const char *bad_runs(const recipe *r, int64_t n)
+{
+    (void)n;
+    return r->v[0] > 0 && isfinite(r->v[0]) ? NULL : "V must be positive and finite";
+}
+
 static const generator generators[] = {
     {"normal", 0, 1, ':', bad_normal, normal},    {"bf16", 1, 1, ':', bad_normal, bf16},
     {"uniform", 2, 2, ':', bad_uniform, uniform}, {"const", 1, 1, ':', fine, ladder},
     {"ladder", 1, MAX_VALUES, ',', fine, ladder}, {"ints", 2, 2, ':', bad_ints, ints},
     {"pow2", 2, 2, ':', bad_pow2, pow2},          {"index", 0, 0, ':', bad_index, own_index},
-    {"special", 0, 0, ':', fine, from_special},
+    {"special", 0, 0, ':', fine, from_special},   {"f16all", 0, 0, ':', fine, f16_pattern},
+    {"bf16all", 0, 0, ':', fine, bf16_pattern},   {"bf16ties", 0, 0, ':', fine, bf16_tie},
+    {"onehot", 3, 3, ':', bad_onehot, onehot},    {"ulp", 2, 2, ':', bad_ulp, ulp},
+    {"runs", 1, 1, ':', bad_runs, runs},          {"grid", 3, 3, ':', bad_grid, grid},
 };
 
 static const generator *find(const char *spec)
@@ -218,20 +309,80 @@ static const char *parse_values(const generator *g, const char *text, recipe *r)
     return r->count < g->least ? form : NULL;
 }
 
+/* A generator with its values: what makes element i. */
+typedef struct {
+    const generator *g;
+    recipe r;
+} source;
+
+static ts_status complain(const char *spec, const char *wrong, ts_error *err)
+{
+    return ts_fail(err, TS_BAD, NULL, NULL, "input generator \"%s\": %s", spec, wrong);
+}
+
+static ts_status prepare(const char *spec, uint64_t seed, uint32_t stream, int64_t n, source *s, ts_error *err)
+{
+    s->g = find(spec);
+    if (!s->g)
+        return ts_fail(err, TS_BAD, NULL, NULL, "unknown input generator \"%s\"", spec);
+    s->r = (recipe){.seed = seed, .stream = stream, .count = 0};
+    const char *wrong = parse_values(s->g, spec + strlen(s->g->name), &s->r);
+    if (!wrong)
+        wrong = s->g->complaint(&s->r, n);
+    return wrong ? complain(spec, wrong, err) : TS_OK;
+}
+
+static const char interleave_name[] = "interleave:", put_name[] = "put:";
+
+static ts_status interleave(const char *spec, uint64_t seed, uint32_t stream, float *y, int64_t n, ts_error *err)
+{
+    char first[128];
+    source s[2];
+    const char *parts = spec + strlen(interleave_name), *second = strchr(parts, ';');
+    if (!second || (size_t)(second - parts) >= sizeof first)
+        return complain(spec, "it takes two generators, A;B", err);
+    memcpy(first, parts, (size_t)(second - parts));
+    first[second - parts] = 0;
+    if (prepare(first, seed, stream, n, &s[0], NULL) || prepare(second + 1, seed, stream, n, &s[1], NULL))
+        return complain(spec, "one of the two is no simple generator", err);
+    for (int64_t i = 0; i < n; i++)
+        y[i] = s[i % 2].g->element(&s[i % 2].r, i);
+    return TS_OK;
+}
+
+static ts_status put(const char *spec, uint64_t seed, uint32_t stream, float *y, int64_t n, ts_error *err)
+{
+    char *end;
+    const char *text = spec + strlen(put_name);
+    long long at = isdigit((unsigned char)*text) ? strtoll(text, &end, 10) : -1;
+    if (at < 0 || *end != ':')
+        return complain(spec, "I must be an index", err);
+    if (strlen(spec) > 512) /* they nest */
+        return complain("put", "longer than 512 characters", err);
+    double value = (double)NAN;
+    text = end + 1;
+    if (strncmp(text, "nan:", 4) == 0)
+        text += 3;
+    else if (!parse_value(&text, ':', &value) || !*text)
+        return complain(spec, "V must be a number that f32 can hold, or nan", err);
+    if (ts_generate(text + 1, seed, stream, y, n, NULL))
+        return complain(spec, "GEN is no generator", err);
+    if (at < n)
+        y[at] = (float)value;
+    return TS_OK;
+}
+
 ts_status ts_generate(const char *spec, uint64_t seed, uint32_t stream, float *y, int64_t n, ts_error *err)
 {
-    const generator *g = find(spec);
-    if (!g)
-        return ts_fail(err, TS_BAD, NULL, NULL, "unknown input generator \"%s\"", spec);
-    recipe r = {.seed = seed, .stream = stream, .count = 0};
-    const char *wrong = parse_values(g, spec + strlen(g->name), &r);
-    if (!wrong)
-        wrong = g->complaint(&r, n);
-    if (wrong)
-        return ts_fail(err, TS_BAD, NULL, NULL, "input generator \"%s\": %s", spec, wrong);
-    for (int64_t i = 0; i < n; i++)
-        y[i] = g->element(&r, i);
-    return TS_OK;
+    if (strncmp(spec, interleave_name, strlen(interleave_name)) == 0)
+        return interleave(spec, seed, stream, y, n, err);
+    if (strncmp(spec, put_name, strlen(put_name)) == 0)
+        return put(spec, seed, stream, y, n, err);
+    source s;
+    ts_status status = prepare(spec, seed, stream, n, &s, err);
+    for (int64_t i = 0; !status && i < n; i++)
+        y[i] = s.g->element(&s.r, i);
+    return status;
 }
 
 void ts_generate_ints(uint64_t seed, uint32_t stream, int32_t lo, int32_t hi, int32_t *y, int64_t n)

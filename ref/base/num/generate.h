@@ -18,6 +18,15 @@
  *   "index"             element i = i
  *   "special"           a fixed cycle of zeros, -0, subnormals, ties, big and small values, no NaN;
  *                       it starts at entry `stream`, so that two fields differ
+ *   "f16all", "bf16all" element i = the 16-bit pattern i mod 65536, widened: infinities and NaNs included
+ *   "bf16ties"          the same for the f32 halfway from bf16 pattern i to the next one in magnitude
+ *   "onehot:N:S:V"      rows of N: V in column (row + S) mod N, elsewhere 0
+ *   "grid:N:A:B"        rows of N: A row + B column, an integer below 2^24 in magnitude
+ *   "ulp:V:N"           the cycle V - N ulps .. V + N ulps, 2N+1 neighbours in order
+ *   "runs:V"            runs of 16, each of one kind, drawn: zeros, all V, within V/256, the last quarter below V
+ *                       in magnitude, V and -V in turn, anything from -V to V
+ *   "interleave:A;B"    even elements from generator A, odd ones from B (neither a compound)
+ *   "put:I:V:GEN"       generator GEN, but element I is V; V may be nan
  * Unknown spec: TS_BAD naming it. `stream` separates the fields of a case. */
 ts_status ts_generate(const char *spec, uint64_t seed, uint32_t stream, float *y, int64_t n, ts_error *err);
 

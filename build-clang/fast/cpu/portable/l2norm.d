@@ -1,0 +1,25 @@
+build-clang/fast/cpu/portable/l2norm.o: fast/cpu/portable/l2norm.c \
+  fast/schedule.h ref/base/case/op.h ref/base/case/args.h \
+  ref/base/format/matrix.h ref/base/num/dtype.h ref/base/num/real.h \
+  fast/cpu/portable/dot32.h ref/base/num/convert.h \
+  fast/cpu/portable/elementary.h ref/base/num/coef.h
+
+fast/schedule.h:
+
+ref/base/case/op.h:
+
+ref/base/case/args.h:
+
+ref/base/format/matrix.h:
+
+ref/base/num/dtype.h:
+
+ref/base/num/real.h:
+
+fast/cpu/portable/dot32.h:
+
+ref/base/num/convert.h:
+
+fast/cpu/portable/elementary.h:
+
+ref/base/num/coef.h:

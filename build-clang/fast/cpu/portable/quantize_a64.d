@@ -1,0 +1,16 @@
+build-clang/fast/cpu/portable/quantize_a64.o: \
+  fast/cpu/portable/quantize_a64.c fast/schedule.h ref/base/case/op.h \
+  ref/base/case/args.h ref/base/format/matrix.h ref/base/num/dtype.h \
+  ref/base/num/real.h
+
+fast/schedule.h:
+
+ref/base/case/op.h:
+
+ref/base/case/args.h:
+
+ref/base/format/matrix.h:
+
+ref/base/num/dtype.h:
+
+ref/base/num/real.h:

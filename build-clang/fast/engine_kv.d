@@ -1,0 +1,39 @@
+build-clang/fast/engine_kv.o: fast/engine_kv.c fast/engine_internal.h \
+  ref/base/case/op.h ref/base/case/args.h ref/base/format/matrix.h \
+  ref/base/num/dtype.h ref/base/num/real.h fast/engine.h \
+  ref/base/config/profile.h ref/base/config/weights.h \
+  ref/base/config/config.h ref/base/num/status.h \
+  ref/base/format/checkpoint.h ref/base/format/safetensors.h \
+  ref/base/trace/trace.h ref/base/num/philox.h ref/base/num/rope_table.h
+
+fast/engine_internal.h:
+
+ref/base/case/op.h:
+
+ref/base/case/args.h:
+
+ref/base/format/matrix.h:
+
+ref/base/num/dtype.h:
+
+ref/base/num/real.h:
+
+fast/engine.h:
+
+ref/base/config/profile.h:
+
+ref/base/config/weights.h:
+
+ref/base/config/config.h:
+
+ref/base/num/status.h:
+
+ref/base/format/checkpoint.h:
+
+ref/base/format/safetensors.h:
+
+ref/base/trace/trace.h:
+
+ref/base/num/philox.h:
+
+ref/base/num/rope_table.h:

@@ -1,0 +1,17 @@
+build-clang/ref32/op/matmul_a64s8.o: ref/op/matmul_a64s8.c ref/op/lanes.h \
+  ref/base/num/real.h ref/op/op.h ref/base/case/args.h \
+  ref/base/format/matrix.h ref/base/num/dtype.h ref/base/case/op.h
+
+ref/op/lanes.h:
+
+ref/base/num/real.h:
+
+ref/op/op.h:
+
+ref/base/case/args.h:
+
+ref/base/format/matrix.h:
+
+ref/base/num/dtype.h:
+
+ref/base/case/op.h:

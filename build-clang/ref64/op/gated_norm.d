@@ -1,0 +1,15 @@
+build-clang/ref64/op/gated_norm.o: ref/op/gated_norm.c ref/op/op.h \
+  ref/base/case/args.h ref/base/format/matrix.h ref/base/num/dtype.h \
+  ref/base/num/real.h ref/base/case/op.h
+
+ref/op/op.h:
+
+ref/base/case/args.h:
+
+ref/base/format/matrix.h:
+
+ref/base/num/dtype.h:
+
+ref/base/num/real.h:
+
+ref/base/case/op.h:

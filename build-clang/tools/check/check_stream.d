@@ -1,0 +1,49 @@
+build-clang/tools/check/check_stream.o: tools/check/check_stream.c \
+  tools/check/check.h ref/base/case/case.h ref/base/case/op.h \
+  ref/base/case/args.h ref/base/format/matrix.h ref/base/num/dtype.h \
+  ref/base/num/real.h ref/base/num/status.h tools/check/report.h \
+  ref/base/config/profile.h ref/base/config/weights.h \
+  ref/base/config/config.h ref/base/format/checkpoint.h \
+  ref/base/format/safetensors.h ref/base/format/json.h \
+  ref/base/num/sha256.h tools/runner.h ref/decode/generate.h \
+  ref/decode/sample.h ref/base/trace/trace.h
+
+tools/check/check.h:
+
+ref/base/case/case.h:
+
+ref/base/case/op.h:
+
+ref/base/case/args.h:
+
+ref/base/format/matrix.h:
+
+ref/base/num/dtype.h:
+
+ref/base/num/real.h:
+
+ref/base/num/status.h:
+
+tools/check/report.h:
+
+ref/base/config/profile.h:
+
+ref/base/config/weights.h:
+
+ref/base/config/config.h:
+
+ref/base/format/checkpoint.h:
+
+ref/base/format/safetensors.h:
+
+ref/base/format/json.h:
+
+ref/base/num/sha256.h:
+
+tools/runner.h:
+
+ref/decode/generate.h:
+
+ref/decode/sample.h:
+
+ref/base/trace/trace.h:

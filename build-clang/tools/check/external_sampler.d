@@ -1,0 +1,47 @@
+build-clang/tools/check/external_sampler.o: \
+  tools/check/external_sampler.c tools/check/external.h \
+  tools/check/check.h ref/base/case/case.h ref/base/case/op.h \
+  ref/base/case/args.h ref/base/format/matrix.h ref/base/num/dtype.h \
+  ref/base/num/real.h ref/base/num/status.h tools/check/report.h \
+  ref/base/config/profile.h ref/base/config/weights.h \
+  ref/base/config/config.h ref/base/format/checkpoint.h \
+  ref/base/format/safetensors.h ref/base/format/json.h \
+  ref/base/format/tokenizer.h ref/base/num/convert.h ref/decode/sample.h
+
+tools/check/external.h:
+
+tools/check/check.h:
+
+ref/base/case/case.h:
+
+ref/base/case/op.h:
+
+ref/base/case/args.h:
+
+ref/base/format/matrix.h:
+
+ref/base/num/dtype.h:
+
+ref/base/num/real.h:
+
+ref/base/num/status.h:
+
+tools/check/report.h:
+
+ref/base/config/profile.h:
+
+ref/base/config/weights.h:
+
+ref/base/config/config.h:
+
+ref/base/format/checkpoint.h:
+
+ref/base/format/safetensors.h:
+
+ref/base/format/json.h:
+
+ref/base/format/tokenizer.h:
+
+ref/base/num/convert.h:
+
+ref/decode/sample.h:
