@@ -11,6 +11,7 @@ typedef struct {
     const char *golden;                           /* folder with models/, external/, own/, SHA256SUMS */
     const char *op, *case_glob, *schedule, *only; /* filters, NULL = all */
     const char *seed;                             /* replaces every op case's seed: hashes are then not compared */
+    bool no_own;         /* the hashes recorded in op and stream cases are not compared */
     bool grid;           /* every variant of every stream, not the two prompts of `check` */
     bool rewrite;        /* `golden`: put what ref32 gives into the case files */
     const char *made_by; /* version text for rewritten cases */
