@@ -2,13 +2,14 @@
 # make        build/touchstone
 # make check  is every schedule still the reference's function, bit for bit?
 # make test   cmocka tests under ASan and UBSan, then the full grid
+# make mutants  plants bugs: is each one seen? (ONLY="NAME..." plants those)
 # make golden rewrite our own goldens (a reviewable diff)
 ifeq ($(origin CC),default)
 CC = gcc
 endif
 B ?= build
 PACKAGES = gcc libc6-dev pkg-config libcmocka-dev libopenblas-dev libcjson-dev \
-	libpcre2-dev libutf8proc-dev libssl-dev libmpfr-dev
+	libpcre2-dev libutf8proc-dev libssl-dev libmpfr-dev patch
 LIBRARIES = libcjson libpcre2-8 libutf8proc libcrypto openblas
 
 # The same bits with and without -mfma; ten times faster with it.
@@ -48,12 +49,17 @@ need:
 	[ -z "$$missing" ] || { echo "touchstone: missing:$$missing. As root: make deps"; exit 2; }
 
 check: all
+	tests/patches
 	$(B)/touchstone check
 
 test: all
 	@pkg-config --exists cmocka mpfr || { echo "touchstone: missing: cmocka mpfr. As root: make deps"; exit 2; }
 	@$(MAKE) $(JOBS) --no-print-directory B=$(B)/san CFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=all" run-tests
 	tests/run $(B) $(patsubst $(B)/%,$(B)/san/%,$(TESTS))
+
+# Every planted bug must turn something red; rewrites docs/mutants.md.
+mutants: all
+	CC="$(CC)" CFLAGS="$(CFLAGS)" tests/mutate $(B) $(ONLY)
 
 golden: all
 	$(B)/touchstone golden --commit "$$(git rev-parse HEAD 2>/dev/null)" --flags "$(CC) $(BASE)"
@@ -121,6 +127,6 @@ $(B)/tests/%: $(B)/tests/%.o $(LIB)
 
 run-tests: $(B)/touchstone $(TESTS)
 
-.PHONY: all deps need check test golden clean run-tests
+.PHONY: all deps need check test mutants golden clean run-tests
 .PRECIOUS: $(B)/tests/%.o
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

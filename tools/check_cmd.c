@@ -25,6 +25,7 @@ static int parse(int argc, char **argv, settings *s)
          "other inputs for the op cases (recorded hashes do not apply)"},
         {"only", 0, TS_OPT_TEXT, &s->o.only, 0, 0, "STAGE", "canaries, tables, files, ops, streams or external"},
         {"timeout", 0, TS_OPT_INT, &s->timeout, 1, 3600, "S", "seconds a schedule may take on a case (20)"},
+        {"no-own", 0, TS_OPT_FLAG, &s->o.no_own, 0, 0, NULL, "recorded hashes of op and stream cases do not count"},
         {"grid", 0, TS_OPT_FLAG, &s->o.grid, 0, 0, NULL, "every thread count and prefill cut of every stream"},
         {"list", 'l', TS_OPT_FLAG, &s->list, 0, 0, NULL, "list the selected cases and the schedules, run nothing"},
         {"json", 0, TS_OPT_FLAG, &s->json, 0, 0, NULL, "every finding as a JSON object"},
