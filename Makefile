@@ -4,6 +4,7 @@
 # make test   cmocka tests under ASan and UBSan, then the full grid
 # make mutants  plants bugs: is each one seen? (ONLY="NAME..." plants those)
 # make fuzz   readers of foreign files against libFuzzer, FUZZ_SECONDS each
+# make exhaustive  all 2^32 inputs of the elementary functions (EXHAUSTIVE="--function exp --stride 257")
 # make golden rewrite our own goldens (a reviewable diff)
 ifeq ($(origin CC),default)
 CC = gcc
@@ -75,6 +76,10 @@ fuzz:
 
 fuzz-targets: $(FUZZ)
 
+exhaustive: all
+	@$(MAKE) $(JOBS) --no-print-directory $(B)/tests/exhaustive
+	$(B)/tests/exhaustive $(EXHAUSTIVE)
+
 golden: all
 	$(B)/touchstone golden --commit "$$(git rev-parse HEAD 2>/dev/null)" --flags "$(CC) $(BASE)"
 
@@ -92,7 +97,7 @@ $(B)/tools/%.o:  ROOM = ref/base ref/op ref/model ref/decode kernels fast tools
 $(B)/tests/%.o:  ROOM = ref/base ref/op ref/model ref/decode kernels fast tools tests
 $(B)/ref32/%.o:  EXTRA = -DTS_PRECISION=32 -fvisibility=hidden
 $(B)/ref64/%.o:  EXTRA = -DTS_PRECISION=64 -fvisibility=hidden
-$(B)/fast/%.o $(B)/tools/%.o: EXTRA = -fopenmp
+$(B)/fast/%.o $(B)/tools/%.o $(B)/tests/exhaustive.o: EXTRA = -fopenmp
 
 empty :=
 space := $(empty) $(empty)
@@ -117,7 +122,7 @@ STAMP = $(B)/flags
 $(STAMP): FORCE
 	@mkdir -p $(B); echo '$(CC) $(BASE) $(CFLAGS)' | cmp -s - $@ || echo '$(CC) $(BASE) $(CFLAGS)' > $@
 FORCE:
-$(BASE_O) $(REF32_O) $(REF64_O) $(DECODE_O) $(FAST_O) $(TOOLS_O) $(addsuffix .o,$(TESTS) $(FUZZ)) $(B)/tests/fuzz/input.o: $(STAMP)
+$(BASE_O) $(REF32_O) $(REF64_O) $(DECODE_O) $(FAST_O) $(TOOLS_O) $(addsuffix .o,$(TESTS) $(FUZZ) $(B)/tests/exhaustive) $(B)/tests/fuzz/input.o: $(STAMP)
 
 # One object per precision; only its table of functions stays visible.
 $(B)/ref32.o: $(REF32_O)
@@ -145,6 +150,6 @@ $(B)/tests/%: $(B)/tests/%.o $(LIB)
 
 run-tests: $(B)/touchstone $(TESTS)
 
-.PHONY: all deps need check test mutants fuzz fuzz-targets golden clean run-tests
+.PHONY: all deps need check test mutants fuzz fuzz-targets exhaustive golden clean run-tests
 .PRECIOUS: $(B)/tests/%.o
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
