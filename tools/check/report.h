@@ -29,6 +29,7 @@ typedef struct {
     bool quiet;                  /* no progress line */
     bool lost;                   /* a finding could not be stored: the run fails */
     size_t done, total;          /* cases, for the progress line */
+    char options[256];           /* that every repro line needs: " --plugin my.so", or "" */
     char group[24], subject[96]; /* of what is being checked now */
 } ts_report;
 
