@@ -9,12 +9,21 @@
 
 enum { RETURNED = 77 };
 
+/* Whatever handlers the caller has, the parent shall see the signal. */
+static void die_of_signals(void)
+{
+    static const int numbers[] = {SIGALRM, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        signal(numbers[i], SIG_DFL);
+}
+
 ts_status ts_rehearse(void (*run)(void *context), void *context, int seconds, char *text, size_t size)
 {
     int status = 0;
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
+        die_of_signals();
         alarm((unsigned)seconds);
         run(context);
         _exit(RETURNED);
