@@ -3,6 +3,7 @@
 # make check  is every schedule still the reference's function, bit for bit?
 # make test   cmocka tests under ASan and UBSan, then the full grid
 # make golden rewrite our own goldens (a reviewable diff)
+# make exhaustive  every f32 through every elementary function (minutes)
 ifeq ($(origin CC),default)
 CC = gcc
 endif
@@ -72,7 +73,7 @@ $(B)/tools/%.o:  ROOM = ref/base ref/op ref/model ref/decode kernels fast tools
 $(B)/tests/%.o:  ROOM = ref/base ref/op ref/model ref/decode kernels fast tools tests
 $(B)/ref32/%.o:  EXTRA = -DTS_PRECISION=32 -fvisibility=hidden
 $(B)/ref64/%.o:  EXTRA = -DTS_PRECISION=64 -fvisibility=hidden
-$(B)/fast/%.o $(B)/tools/%.o: EXTRA = -fopenmp
+$(B)/fast/%.o $(B)/tools/%.o $(B)/tests/sweep/%.o: EXTRA = -fopenmp
 
 empty :=
 space := $(empty) $(empty)
@@ -97,7 +98,7 @@ STAMP = $(B)/flags
 $(STAMP): FORCE
 	@mkdir -p $(B); echo '$(CC) $(BASE) $(CFLAGS)' | cmp -s - $@ || echo '$(CC) $(BASE) $(CFLAGS)' > $@
 FORCE:
-$(BASE_O) $(REF32_O) $(REF64_O) $(DECODE_O) $(FAST_O) $(TOOLS_O) $(addsuffix .o,$(TESTS)): $(STAMP)
+$(BASE_O) $(REF32_O) $(REF64_O) $(DECODE_O) $(FAST_O) $(TOOLS_O) $(SWEEP_O) $(B)/tests/exhaustive.o $(addsuffix .o,$(TESTS)): $(STAMP)
 
 # One object per precision; only its table of functions stays visible.
 $(B)/ref32.o: $(REF32_O)
@@ -117,10 +118,18 @@ $(B)/touchstone: $(B)/tools/main.o $(LIB)
 
 $(B)/tests/%: $(B)/tests/%.o $(LIB)
 	$(if $(Q),@echo "  LD $@")
-	$(Q)$(CC) $(CFLAGS) $^ $(LDLIBS) -lcmocka -lmpfr -o $@
+	$(Q)$(CC) $(CFLAGS) $(filter %.o,$^) $(LIB) $(LDLIBS) -lcmocka -lmpfr -o $@
+
+SWEEP_O = $(call objects,tests/sweep,tests,tests)
+$(B)/tests/exhaustive $(B)/tests/op/test_exhaustive: $(SWEEP_O)
+
+# Rewrites the record and the constants that BOUND takes from it; unchanged files mean that nothing moved.
+exhaustive: all
+	@$(MAKE) $(JOBS) --no-print-directory $(B)/tests/exhaustive
+	$(B)/tests/exhaustive --record golden/own/exhaustive.json --header tools/check/ulp.h
 
 run-tests: $(B)/touchstone $(TESTS)
 
-.PHONY: all deps need check test golden clean run-tests
+.PHONY: all deps need check test golden clean exhaustive run-tests
 .PRECIOUS: $(B)/tests/%.o
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
