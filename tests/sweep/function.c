@@ -99,7 +99,10 @@ static void to_f16(const float *x, float *y, int64_t n)
         y[i] = ts_f16_to_f32(ts_f32_to_f16(x[i]));
 }
 
-#define F32 {24, -126, 127}
+#define F32           \
+    {                 \
+        24, -126, 127 \
+    }
 #define ALL (-INFINITY)
 
 static const ts_sweep_function table[] = {

@@ -13,10 +13,10 @@ typedef struct {
 
 typedef struct {
     const char *name;
-    ts_op_id op;                                       /* ref32's operation, TS_OP_COUNT if `apply` computes it */
+    ts_op_id op;                                        /* ref32's operation, TS_OP_COUNT if `apply` computes it */
     void (*apply)(const float *x, float *y, int64_t n); /* results widened to f32, which is exact */
-    double (*truth)(double x);                         /* libm: a few of double's ulps off */
-    void (*witness)(mpfr_t y, const mpfr_t x);         /* y in x's precision */
+    double (*truth)(double x);                          /* libm: a few of double's ulps off */
+    void (*witness)(mpfr_t y, const mpfr_t x);          /* y in x's precision */
     ts_sweep_format format;
     int64_t allowed; /* ulp from the correctly rounded value, for x >= split and NaN */
     float split;     /* below it the function may leave the true value, and is recorded apart */

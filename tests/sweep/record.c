@@ -99,7 +99,8 @@ ts_status ts_sweep_save(const char *file, const char *function, cJSON *record, t
     if (!s && !json) {
         json = cJSON_CreateObject();
         cJSON_AddNumberToObject(json, "schema", 1);
-        cJSON_AddStringToObject(json, "about", "Elementary functions over all f32 inputs; made by `make exhaustive`.");
+        cJSON_AddStringToObject(json, "about",
+                                "Elementary functions over all f32 inputs; made by `make exhaustive`.");
         cJSON_AddObjectToObject(json, "functions");
     }
     cJSON *functions = cJSON_GetObjectItemCaseSensitive(json, "functions");

@@ -20,9 +20,9 @@ typedef struct {
 
 /* A true value on the grid of a format. */
 typedef struct {
-    double right;  /* correctly rounded, ties to even */
+    double right;   /* correctly rounded, ties to even */
     double inverse; /* 1 / ulp of the true value's binade */
-    double tie;    /* distance from the nearest tie, in ulp */
+    double tie;     /* distance from the nearest tie, in ulp */
 } place;
 
 static double pow2(int n)
