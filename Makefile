@@ -2,14 +2,17 @@
 # make        build/touchstone
 # make check  is every schedule still the reference's function, bit for bit?
 # make test   cmocka tests under ASan and UBSan, then the full grid
+# make mutants  plants bugs: is each one seen? (ONLY="NAME..." plants those)
+# make fuzz   readers of foreign files against libFuzzer, FUZZ_SECONDS each
+# make exhaustive  all f32 through the elementary functions (EXHAUSTIVE="--function exp --stride 257": a short look)
+# make nightly  mutants, fuzz, exhaustive, the full grid with both compilers
 # make golden rewrite our own goldens (a reviewable diff)
-# make exhaustive  every f32 through every elementary function (minutes)
 ifeq ($(origin CC),default)
 CC = gcc
 endif
 B ?= build
 PACKAGES = gcc libc6-dev pkg-config libcmocka-dev libopenblas-dev libcjson-dev \
-	libpcre2-dev libutf8proc-dev libssl-dev libmpfr-dev
+	libpcre2-dev libutf8proc-dev libssl-dev libmpfr-dev patch
 LIBRARIES = libcjson libpcre2-8 libutf8proc libcrypto openblas
 
 # The same bits with and without -mfma; ten times faster with it.
@@ -29,6 +32,7 @@ REF64_O  = $(call objects,ref/op ref/model,ref,ref64)
 DECODE_O = $(call objects,ref/decode,ref,decode)
 FAST_O   = $(call objects,fast,fast,fast)
 TOOLS_O  = $(call objects,tools,tools,tools)
+SWEEP_O  = $(call objects,tests/sweep,tests,tests)
 TESTS    = $(patsubst tests/%.c,$(B)/tests/%,$(sort $(wildcard tests/*/test_*.c)))
 LIB = $(B)/libtouchstone.a
 
@@ -49,12 +53,46 @@ need:
 	[ -z "$$missing" ] || { echo "touchstone: missing:$$missing. As root: make deps"; exit 2; }
 
 check: all
+	tests/patches
 	$(B)/touchstone check
 
 test: all
 	@pkg-config --exists cmocka mpfr || { echo "touchstone: missing: cmocka mpfr. As root: make deps"; exit 2; }
 	@$(MAKE) $(JOBS) --no-print-directory B=$(B)/san CFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=all" run-tests
 	tests/run $(B) $(patsubst $(B)/%,$(B)/san/%,$(TESTS))
+
+# Every planted bug must turn something red; rewrites docs/mutants.md.
+mutants: all
+	CC="$(CC)" CFLAGS="$(CFLAGS)" tests/mutate $(B) $(ONLY)
+
+FUZZ_SECONDS ?= 30
+FUZZ = $(patsubst tests/fuzz/%.c,$(B)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_CFLAGS = -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+fuzz:
+	@if echo 'int LLVMFuzzerTestOneInput(const void *d, long n) { return d && n < 0; }' | \
+	clang -x c - -fsanitize=fuzzer,address,undefined -o /dev/null 2>/dev/null; then \
+	$(MAKE) $(JOBS) --no-print-directory CC=clang B=$(B)/fuzz CFLAGS="$(FUZZ_CFLAGS)" fuzz-targets && \
+	tests/fuzz/run $(B)/fuzz $(FUZZ_SECONDS); \
+	else echo "SKIP fuzz: clang or its fuzzer runtime is missing (clang, libclang-rt-dev)"; \
+	echo "0 passed, 0 failed, $(words $(FUZZ)) skipped"; fi
+
+fuzz-targets: $(FUZZ)
+
+# Rewrites the record and the constants that BOUND takes from it, unless given options: unchanged files say
+# that nothing moved.
+RECORD = --record golden/own/exhaustive.json --header tools/check/ulp.h
+exhaustive: all
+	@$(MAKE) $(JOBS) --no-print-directory $(B)/tests/exhaustive
+	$(B)/tests/exhaustive $(or $(EXHAUSTIVE),$(RECORD))
+
+nightly: all
+	$(B)/touchstone check --grid
+	@$(MAKE) --no-print-directory CC=clang B=$(B)/clang all
+	$(B)/clang/touchstone check --grid
+	@$(MAKE) --no-print-directory mutants
+	@$(MAKE) --no-print-directory fuzz
+	@$(MAKE) --no-print-directory exhaustive
+	$(B)/touchstone check --only files
 
 golden: all
 	$(B)/touchstone golden --commit "$$(git rev-parse HEAD 2>/dev/null)" --flags "$(CC) $(BASE)"
@@ -98,7 +136,7 @@ STAMP = $(B)/flags
 $(STAMP): FORCE
 	@mkdir -p $(B); echo '$(CC) $(BASE) $(CFLAGS)' | cmp -s - $@ || echo '$(CC) $(BASE) $(CFLAGS)' > $@
 FORCE:
-$(BASE_O) $(REF32_O) $(REF64_O) $(DECODE_O) $(FAST_O) $(TOOLS_O) $(SWEEP_O) $(B)/tests/exhaustive.o $(addsuffix .o,$(TESTS)): $(STAMP)
+$(BASE_O) $(REF32_O) $(REF64_O) $(DECODE_O) $(FAST_O) $(TOOLS_O) $(SWEEP_O) $(addsuffix .o,$(TESTS) $(FUZZ) $(B)/tests/exhaustive) $(B)/tests/fuzz/input.o: $(STAMP)
 
 # One object per precision; only its table of functions stays visible.
 $(B)/ref32.o: $(REF32_O)
@@ -116,20 +154,18 @@ $(B)/touchstone: $(B)/tools/main.o $(LIB)
 	$(if $(Q),@echo "  LD $@")
 	$(Q)$(CC) $(CFLAGS) $^ $(LDLIBS) -o $@
 
+$(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(B)/tests/fuzz/input.o $(LIB)
+	$(if $(Q),@echo "  LD $@")
+	$(Q)$(CC) $(CFLAGS) -fsanitize=fuzzer $^ $(LDLIBS) -o $@
+
 $(B)/tests/%: $(B)/tests/%.o $(LIB)
 	$(if $(Q),@echo "  LD $@")
 	$(Q)$(CC) $(CFLAGS) $(filter %.o,$^) $(LIB) $(LDLIBS) -lcmocka -lmpfr -o $@
 
-SWEEP_O = $(call objects,tests/sweep,tests,tests)
 $(B)/tests/exhaustive $(B)/tests/op/test_exhaustive: $(SWEEP_O)
-
-# Rewrites the record and the constants that BOUND takes from it; unchanged files mean that nothing moved.
-exhaustive: all
-	@$(MAKE) $(JOBS) --no-print-directory $(B)/tests/exhaustive
-	$(B)/tests/exhaustive --record golden/own/exhaustive.json --header tools/check/ulp.h
 
 run-tests: $(B)/touchstone $(TESTS)
 
-.PHONY: all deps need check test golden clean exhaustive run-tests
+.PHONY: all deps need check test mutants fuzz fuzz-targets exhaustive nightly golden clean run-tests
 .PRECIOUS: $(B)/tests/%.o
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

@@ -10,7 +10,8 @@
 typedef struct {
     ts_check_options o;
     int64_t timeout;
-    bool list, json;
+    const char *junit;
+    bool list, json, tap;
 } settings;
 
 static int parse(int argc, char **argv, settings *s)
@@ -25,9 +26,12 @@ static int parse(int argc, char **argv, settings *s)
          "other inputs for the op cases (recorded hashes do not apply)"},
         {"only", 0, TS_OPT_TEXT, &s->o.only, 0, 0, "STAGE", "canaries, tables, files, ops, streams or external"},
         {"timeout", 0, TS_OPT_INT, &s->timeout, 1, 3600, "S", "seconds a schedule may take on a case (20)"},
+        {"no-own", 0, TS_OPT_FLAG, &s->o.no_own, 0, 0, NULL, "recorded hashes of op and stream cases do not count"},
         {"grid", 0, TS_OPT_FLAG, &s->o.grid, 0, 0, NULL, "every thread count and prefill cut of every stream"},
         {"list", 'l', TS_OPT_FLAG, &s->list, 0, 0, NULL, "list the selected cases and the schedules, run nothing"},
         {"json", 0, TS_OPT_FLAG, &s->json, 0, 0, NULL, "every finding as a JSON object"},
+        {"junit", 0, TS_OPT_TEXT, &s->junit, 0, 0, "FILE", "every finding as JUnit XML, beside the usual output"},
+        {"tap", 0, TS_OPT_FLAG, &s->tap, 0, 0, NULL, "every finding as TAP version 13"},
     };
     ts_command_line c = {.usage = "check [OPTIONS]", .option = options, .n = sizeof options / sizeof *options};
     return ts_options_parse(argc, argv, &c);
@@ -69,19 +73,35 @@ static void list(const ts_check *k, const ts_case *cases, size_t n, bool json)
     cJSON_Delete(o);
 }
 
-static int finish(const ts_check *k, const ts_case *cases, size_t n, bool json)
+static int finish(const ts_check *k, const ts_case *cases, size_t n, const settings *s)
 {
-    if (json) {
+    ts_error err = {0};
+    if (s->json) {
         cJSON *o = ts_report_json(k->report);
         add_covers(o, k, cases, n);
         char *text = cJSON_Print(o);
         puts(text ? text : "");
         cJSON_free(text);
         cJSON_Delete(o);
+    } else if (s->tap) {
+        ts_report_tap(k->report, stdout);
     } else {
         ts_report_print(k->report, stdout);
     }
-    return (int)ts_report_status(k->report);
+    ts_status status = s->junit ? ts_report_junit(k->report, s->junit, &err) : TS_OK;
+    return status ? ts_tool_fail(status, &err, false) : (int)ts_report_status(k->report);
+}
+
+/* What else the repro line must say to give the same run. */
+static void note_options(const ts_check_options *o, ts_report *r)
+{
+    int n = 0;
+    if (strcmp(o->golden, "golden") != 0)
+        n += snprintf(r->options, sizeof r->options, " --golden '%.150s'", o->golden);
+    if (o->seed)
+        n += snprintf(r->options + n, sizeof r->options - (size_t)n, " --seed %.20s", o->seed);
+    if (o->grid)
+        snprintf(r->options + n, sizeof r->options - (size_t)n, " --grid");
 }
 
 static int nothing_selected(bool json)
@@ -119,7 +139,8 @@ int ts_cmd_check(int argc, char **argv)
         return go;
     s.o.timeout = (int)s.timeout;
     struct ts_model_cache *models = NULL;
-    ts_report report = {.quiet = s.json};
+    ts_report report = {.quiet = s.json || s.tap};
+    note_options(&s.o, &report);
     ts_check k = {.o = s.o, .report = &report, .models = &models};
     char folder[512];
     ts_case *cases = NULL;
@@ -135,7 +156,7 @@ int ts_cmd_check(int argc, char **argv)
         code = TS_OK;
     } else {
         ts_check_run(&k, cases, n);
-        code = report.n == 0 && !report.lost ? nothing_selected(s.json) : finish(&k, cases, n, s.json);
+        code = report.n == 0 && !report.lost ? nothing_selected(s.json) : finish(&k, cases, n, &s);
     }
     ts_case_list_free(cases, n);
     ts_report_free(&report);

@@ -103,7 +103,8 @@ static ts_status guard_external(const char *old, const char *name, const char *h
     snprintf(line, sizeof line, "%s  %s\n", hex, name);
     if (!old || strncmp(name, "own/", 4) == 0 || strstr(old, line))
         return TS_OK;
-    return ts_fail(err, TS_BAD, name, NULL, "not ours, and not as recorded in SHA256SUMS: golden --external records it");
+    return ts_fail(err, TS_BAD, name, NULL,
+                   "not ours, and not as recorded in SHA256SUMS: golden --external records it");
 }
 
 static ts_status rewrite_sums(const settings *set, const ts_check *k, ts_error *err)

@@ -16,6 +16,7 @@ typedef struct {
     const char *seed;                             /* replaces every op case's seed: hashes are then not compared */
     const struct ts_schedule *const *extra;       /* NULL-terminated schedules beside the registry's, or NULL */
     int timeout;                                  /* seconds a schedule may take, 0: 20 */
+    bool no_own;                                  /* the hashes recorded in op and stream cases are not compared */
     bool grid;           /* every variant of every stream, not the two prompts of `check` */
     bool rewrite;        /* `golden`: put what ref32 gives into the case files */
     const char *made_by; /* version text for rewritten cases */

@@ -10,10 +10,10 @@
 
 #define MAP_OP(op, file, how) \
     [op] = {file, how, 1, sizeof(ts_map_args), {DIM(ts_map_args, n)}, {{0}}, \
-            {REAL(ts_map_args, x, TS_IN, "n"), REAL(ts_map_args, y, TS_OUT, "n")}, "n"}
+            {REAL(ts_map_args, x, TS_IN, "n"), REAL(ts_map_args, y, TS_OUT, "n")}, "n", ""}
 #define ZIP_OP(op, file) \
     [op] = {file, "elementwise", 1, sizeof(ts_zip_args), {DIM(ts_zip_args, n)}, {{0}}, \
-            {REAL(ts_zip_args, a, TS_IN, "n"), REAL(ts_zip_args, b, TS_IN, "n"), REAL(ts_zip_args, y, TS_OUT, "n")}, "n"}
+            {REAL(ts_zip_args, a, TS_IN, "n"), REAL(ts_zip_args, b, TS_IN, "n"), REAL(ts_zip_args, y, TS_OUT, "n")}, "n", ""}
 #define GDN_OP(op, file, how) \
     [op] = {file, how, 1, sizeof(ts_gdn_args), \
             {DIM(ts_gdn_args, T), DIM(ts_gdn_args, Hk), DIM(ts_gdn_args, Hv), DIM(ts_gdn_args, Dk), \
@@ -35,26 +35,26 @@ const ts_op ts_op_table[TS_OP_COUNT] = {
     [TS_OP_EMBED] = {"embed", "elementwise", 1, sizeof(ts_embed_args),
         {DIM(ts_embed_args, T), DIM(ts_embed_args, V), DIM(ts_embed_args, C)}, {{0}},
         {FIELD(ts_embed_args, id, TS_IN, TS_FIELD_I32, "T"), FIELD(ts_embed_args, w, TS_IN, TS_FIELD_MATRIX, "V", "C"),
-         REAL(ts_embed_args, y, TS_OUT, "T", "C")}, "T"},
+         REAL(ts_embed_args, y, TS_OUT, "T", "C")}, "T", ""},
     [TS_OP_RMSNORM] = {"rmsnorm", "dot32", 1, sizeof(ts_rmsnorm_args),
         {DIM(ts_rmsnorm_args, T), DIM(ts_rmsnorm_args, n), DIM(ts_rmsnorm_args, centred)}, {DIM(ts_rmsnorm_args, eps)},
         {REAL(ts_rmsnorm_args, x, TS_IN, "T", "n"), REAL(ts_rmsnorm_args, w, TS_IN, "n"), REAL(ts_rmsnorm_args, y, TS_OUT, "T", "n")}, "T", "+centred centred<=1"},
     [TS_OP_L2NORM] = {"l2norm", "dot32", 1, sizeof(ts_l2norm_args),
         {DIM(ts_l2norm_args, T), DIM(ts_l2norm_args, H), DIM(ts_l2norm_args, D)}, {DIM(ts_l2norm_args, eps), DIM(ts_l2norm_args, scale)},
-        {REAL(ts_l2norm_args, x, TS_IN, "T", "H", "D"), REAL(ts_l2norm_args, y, TS_OUT, "T", "H", "D")}, "T*H"},
+        {REAL(ts_l2norm_args, x, TS_IN, "T", "H", "D"), REAL(ts_l2norm_args, y, TS_OUT, "T", "H", "D")}, "T*H", ""},
     [TS_OP_GATED_NORM] = {"gated_norm", "dot32", 1, sizeof(ts_gated_norm_args),
         {DIM(ts_gated_norm_args, T), DIM(ts_gated_norm_args, H), DIM(ts_gated_norm_args, D)}, {DIM(ts_gated_norm_args, eps)},
         {REAL(ts_gated_norm_args, x, TS_IN, "T", "H", "D"), REAL(ts_gated_norm_args, w, TS_IN, "D"),
-         REAL(ts_gated_norm_args, z, TS_IN, "T", "H", "D"), REAL(ts_gated_norm_args, y, TS_OUT, "T", "H", "D")}, "T*H"},
+         REAL(ts_gated_norm_args, z, TS_IN, "T", "H", "D"), REAL(ts_gated_norm_args, y, TS_OUT, "T", "H", "D")}, "T*H", ""},
     [TS_OP_CONV1D] = {"conv1d", "taps", 1, sizeof(ts_conv1d_args),
         {DIM(ts_conv1d_args, T), DIM(ts_conv1d_args, C), DIM(ts_conv1d_args, W)}, {{0}},
         {REAL(ts_conv1d_args, x, TS_IN, "T", "C"), REAL(ts_conv1d_args, w, TS_IN, "C", "W"),
-         REAL(ts_conv1d_args, state, TS_INOUT, "C", "W"), REAL(ts_conv1d_args, y, TS_OUT, "T", "C")}, "C"},
+         REAL(ts_conv1d_args, state, TS_INOUT, "C", "W"), REAL(ts_conv1d_args, y, TS_OUT, "T", "C")}, "C", ""},
     [TS_OP_GDN_GATES] = {"gdn_gates", "elementwise", 1, sizeof(ts_gdn_gates_args),
         {DIM(ts_gdn_gates_args, T), DIM(ts_gdn_gates_args, H)}, {{0}},
         {REAL(ts_gdn_gates_args, a, TS_IN, "T", "H"), REAL(ts_gdn_gates_args, b, TS_IN, "T", "H"),
          REAL(ts_gdn_gates_args, A_log, TS_IN, "H"), REAL(ts_gdn_gates_args, dt_bias, TS_IN, "H"),
-         REAL(ts_gdn_gates_args, g, TS_OUT, "T", "H"), REAL(ts_gdn_gates_args, beta, TS_OUT, "T", "H")}, "T*H"},
+         REAL(ts_gdn_gates_args, g, TS_OUT, "T", "H"), REAL(ts_gdn_gates_args, beta, TS_OUT, "T", "H")}, "T*H", ""},
     GDN_OP(TS_OP_GDN_STEP, "gdn_step", "gdn-step"),
     GDN_OP(TS_OP_GDN_CHUNK64, "gdn_chunk64", "gdn-chunk64"),
     [TS_OP_ROPE] = {"rope", "elementwise", 1, sizeof(ts_rope_args),
@@ -75,7 +75,7 @@ const ts_op ts_op_table[TS_OP_COUNT] = {
     [TS_OP_MATMUL_DOT32] = {"matmul_dot32", "dot32", 1, sizeof(ts_matmul_args),
         {DIM(ts_matmul_args, T), DIM(ts_matmul_args, N), DIM(ts_matmul_args, K)}, {{0}},
         {REAL(ts_matmul_args, x, TS_IN, "T", "K"), FIELD(ts_matmul_args, w, TS_IN, TS_FIELD_MATRIX, "N", "K"),
-         REAL(ts_matmul_args, y, TS_OUT, "T", "N")}, "N"},
+         REAL(ts_matmul_args, y, TS_OUT, "T", "N")}, "N", ""},
     [TS_OP_QUANTIZE_A64] = {"quantize_a64", "A64", 1, sizeof(ts_quantize_a64_args),
         {DIM(ts_quantize_a64_args, T), DIM(ts_quantize_a64_args, K)}, {{0}},
         {REAL(ts_quantize_a64_args, x, TS_IN, "T", "K"), FIELD(ts_quantize_a64_args, code, TS_OUT, TS_FIELD_I8, "T", "K"),

@@ -78,8 +78,8 @@ typedef struct {
     ts_param param[TS_MAX_PARAMS];
     ts_field field[TS_MAX_FIELDS];
     const char *units; /* product of dims that is the number of independent outputs, e.g. "T*Hq" */
-    const char *rules; /* what the dims must satisfy beside being positive: "Hv%Hk" (divides), "R<=D"; dims named "+pos"
-                          may be 0 */
+    const char *rules; /* what the dims must satisfy beside being positive: "Hv%Hk" (divides), "R<=D"; dims named
+                          "+pos" may be 0 */
 } ts_op;
 
 extern const ts_op ts_op_table[TS_OP_COUNT];
