@@ -5,6 +5,7 @@
 # make mutants  plants bugs: is each one seen? (ONLY="NAME..." plants those)
 # make fuzz   readers of foreign files against libFuzzer, FUZZ_SECONDS each
 # make exhaustive  all 2^32 inputs of the elementary functions (EXHAUSTIVE="--function exp --stride 257")
+# make nightly  all that takes long: the mutants, fuzz, exhaustive, the full grid, and check built by clang
 # make golden rewrite our own goldens (a reviewable diff)
 ifeq ($(origin CC),default)
 CC = gcc
@@ -77,8 +78,17 @@ fuzz:
 fuzz-targets: $(FUZZ)
 
 exhaustive: all
+	@pkg-config --exists mpfr || { echo "touchstone: missing: mpfr. As root: make deps"; exit 2; }
 	@$(MAKE) $(JOBS) --no-print-directory $(B)/tests/exhaustive
 	$(B)/tests/exhaustive $(EXHAUSTIVE)
+
+# One tier failing hides no other.
+nightly: all
+	@failed=; for tier in mutants fuzz exhaustive; do \
+	$(MAKE) --no-print-directory $$tier || failed="$$failed $$tier"; done; \
+	$(B)/touchstone check --grid || failed="$$failed grid"; \
+	$(MAKE) --no-print-directory CC=clang B=$(B)/clang check || failed="$$failed clang"; \
+	[ -z "$$failed" ] && echo "nightly: ok" || { echo "nightly: failed:$$failed"; exit 1; }
 
 golden: all
 	$(B)/touchstone golden --commit "$$(git rev-parse HEAD 2>/dev/null)" --flags "$(CC) $(BASE)"
@@ -150,6 +160,6 @@ $(B)/tests/%: $(B)/tests/%.o $(LIB)
 
 run-tests: $(B)/touchstone $(TESTS)
 
-.PHONY: all deps need check test mutants fuzz fuzz-targets exhaustive golden clean run-tests
+.PHONY: all deps need check test mutants fuzz fuzz-targets exhaustive nightly golden clean run-tests
 .PRECIOUS: $(B)/tests/%.o
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

@@ -185,7 +185,7 @@ static void look(const function *f, float x, float y, result *r, mpfr_t m[2])
     add_worst(r, isnan(y) ? (double)INFINITY : fabs(value(y) - d) / ulp_of(d), ts_bits(x));
 }
 
-/* Payloads of NaNs are not part of the contract (section 1). */
+/* Payloads of NaNs are not part of the contract (section 3). */
 static bool same(float a, float b)
 {
     return ts_bits(a) == ts_bits(b) || (isnan(a) && isnan(b));
