@@ -93,6 +93,14 @@ static void no_constant_is_below_the_worst(void **state)
     }
 }
 
+/* Contract, section 4. sigmoid and silu are zero where exp(-x) overflows. */
+static void three_are_within_one_ulp_of_correctly_rounded(void **state)
+{
+    for (int i = 0; i < FUNCTIONS; i++)
+        if (functions[i].op != TS_OP_SIGMOID && functions[i].op != TS_OP_SILU)
+            assert_true(number(found(state, &functions[i]), "more_ulps_off") == 0);
+}
+
 /* Otherwise the recorded findings are those of another definition. The bound's centre is the true value. */
 static void worst_errors_are_reproduced(void **state)
 {
@@ -124,6 +132,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_constant_is_below_the_worst),
+        cmocka_unit_test(three_are_within_one_ulp_of_correctly_rounded),
         cmocka_unit_test(worst_errors_are_reproduced),
         cmocka_unit_test(the_counts_are_those_of_the_stride),
     };
