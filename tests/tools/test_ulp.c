@@ -36,7 +36,7 @@ enum { FUNCTIONS = sizeof functions / sizeof *functions };
 static int load(void **state)
 {
     ts_error err;
-    return ts_json_load(file, (cJSON **)state, &err);
+    return ts_json_load(file, (cJSON **)state, &err) == TS_OK ? 0 : -1;
 }
 
 static int unload(void **state)
