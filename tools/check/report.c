@@ -103,7 +103,7 @@ static void print_row(const ts_report *r, const char *group, FILE *f)
         if (x->worst > worst)
             worst = x->worst;
     }
-    fprintf(f, "%-14s %5zu", group, cases);
+    fprintf(f, "%-18s %5zu", group, cases);
     for (int v = 0; v < TS_VERDICTS; v++)
         fprintf(f, count[v] ? " %7lld" : "       -", count[v]);
     fprintf(f, worst > 0 ? "   %.3g\n" : "\n", worst);
@@ -118,17 +118,18 @@ static bool first_of_group(const ts_report *r, size_t i)
 }
 
 /* The shell command that shows this failure alone. */
-static void print_repro(const ts_finding *x, FILE *f)
+static void print_repro(const ts_report *r, const ts_finding *x, FILE *f)
 {
     static const char *const only[] = {"files", "tables", "canaries"};
     for (int i = 0; i < 3; i++)
         if (strcmp(x->group, only[i]) == 0) {
-            fprintf(f, "repro: touchstone check --only %s\n", only[i]);
+            fprintf(f, "repro: touchstone check --only %s%s\n", only[i], r->options);
             return;
         }
     char schedule[64];
     snprintf(schedule, sizeof schedule, "%.*s", (int)strcspn(x->what, " "), x->what);
-    fprintf(f, "repro: touchstone check --case '%s'", x->subject);
+    fprintf(f, "repro: touchstone check%s", r->options);
+    fprintf(f, x->subject[0] ? " --case '%s'" : "", x->subject);
     fprintf(f, strchr(schedule, '.') ? " --schedule %s\n" : "\n", schedule);
 }
 
@@ -141,7 +142,7 @@ static void print_failures(const ts_report *r, FILE *f)
             continue;
         if (shown++ == 0) {
             fputs("\n", f);
-            print_repro(x, f);
+            print_repro(r, x, f);
             fprintf(f, "FAIL %s: %s: %s %s\n%s", x->group, x->subject, x->what, x->output,
                     x->detail ? x->detail : "");
             fputs(r->count[TS_FAIL] > 1 ? "\nfurther failures:\n" : "", f);
@@ -165,7 +166,7 @@ void ts_report_print(const ts_report *r, FILE *f)
 {
     if (!r->quiet && isatty(STDERR_FILENO))
         fputs("\r\033[K", stderr);
-    fprintf(f, "%-14s %5s", "check", "cases");
+    fprintf(f, "%-18s %5s", "check", "cases");
     for (int v = 0; v < TS_VERDICTS; v++)
         fprintf(f, " %7s", ts_verdict_name[v]);
     fputs("   worst/allowed\n", f);
