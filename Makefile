@@ -5,8 +5,9 @@
 # make mutants  plants bugs: is each one seen? (ONLY="NAME..." plants those)
 # make fuzz   readers of foreign files against libFuzzer, FUZZ_SECONDS each
 # make exhaustive  all f32 through the elementary functions (EXHAUSTIVE="--function exp --stride 257": a short look)
-# make nightly  mutants, fuzz, exhaustive, the full grid with both compilers
+# make nightly  all that takes long: the mutants, fuzz, exhaustive, the full grid, and check built by clang
 # make golden rewrite our own goldens (a reviewable diff)
+# make install PREFIX=/usr/local DESTDIR=   the command, library, header and goldens; make uninstall
 ifeq ($(origin CC),default)
 CC = gcc
 endif
@@ -21,6 +22,8 @@ WARN = -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wdouble-promotion -Wstric
 	-Wmissing-prototypes -Werror
 BASE = -std=c11 -D_XOPEN_SOURCE=700 -g -O3 -ffp-contract=off -fno-fast-math $(FMA) $(WARN)
 CFLAGS ?=
+PREFIX ?= /usr/local
+DESTDIR ?=
 LDLIBS = $(shell pkg-config --libs $(LIBRARIES)) -lm -fopenmp
 LIBCFLAGS := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(LIBRARIES) 2>/dev/null))
 
@@ -35,12 +38,13 @@ TOOLS_O  = $(call objects,tools,tools,tools)
 SWEEP_O  = $(call objects,tests/sweep,tests,tests)
 TESTS    = $(patsubst tests/%.c,$(B)/tests/%,$(sort $(wildcard tests/*/test_*.c)))
 LIB = $(B)/libtouchstone.a
+HEADER = $(B)/include/touchstone.h
 
 # Builds on every core, unless the caller gave -j.
 JOBS = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
 
 all: need
-	@$(MAKE) $(JOBS) --no-print-directory $(B)/touchstone
+	@$(MAKE) $(JOBS) --no-print-directory $(B)/touchstone $(HEADER)
 
 deps:
 	apt-get update
@@ -74,7 +78,7 @@ fuzz:
 	$(MAKE) $(JOBS) --no-print-directory CC=clang B=$(B)/fuzz CFLAGS="$(FUZZ_CFLAGS)" fuzz-targets && \
 	tests/fuzz/run $(B)/fuzz $(FUZZ_SECONDS); \
 	else echo "SKIP fuzz: clang or its fuzzer runtime is missing (clang, libclang-rt-dev)"; \
-	echo "0 passed, 0 failed, $(words $(FUZZ)) skipped"; fi
+	echo "0 passed, 0 failed, $(words $(FUZZ)) skipped"; exit 2; fi
 
 fuzz-targets: $(FUZZ)
 
@@ -82,20 +86,56 @@ fuzz-targets: $(FUZZ)
 # that nothing moved.
 RECORD = --record golden/own/exhaustive.json --header tools/check/ulp.h
 exhaustive: all
+	@pkg-config --exists mpfr || { echo "touchstone: missing: mpfr. As root: make deps"; exit 2; }
 	@$(MAKE) $(JOBS) --no-print-directory $(B)/tests/exhaustive
 	$(B)/tests/exhaustive $(or $(EXHAUSTIVE),$(RECORD))
 
+# One tier failing hides no other.
 nightly: all
-	$(B)/touchstone check --grid
-	@$(MAKE) --no-print-directory CC=clang B=$(B)/clang all
-	$(B)/clang/touchstone check --grid
-	@$(MAKE) --no-print-directory mutants
-	@$(MAKE) --no-print-directory fuzz
-	@$(MAKE) --no-print-directory exhaustive
-	$(B)/touchstone check --only files
+	@failed=; for tier in mutants fuzz exhaustive; do \
+	$(MAKE) --no-print-directory $$tier || failed="$$failed $$tier"; done; \
+	$(B)/touchstone check --grid || failed="$$failed grid"; \
+	$(MAKE) --no-print-directory CC=clang B=$(B)/clang check || failed="$$failed clang"; \
+	[ -z "$$failed" ] && echo "nightly: ok" || { echo "nightly: failed:$$failed"; exit 1; }
 
 golden: all
 	$(B)/touchstone golden --commit "$$(git rev-parse HEAD 2>/dev/null)" --flags "$(CC) $(BASE)"
+
+# The library is static: who links it needs what it needs.
+OPENMP = $(if $(findstring clang,$(CC)),$(shell $(CC) -print-file-name=libomp.so),-lgomp)
+VERSION = $(shell sed -n 's/.*TS_VERSION "\(.*\)"/\1/p' tools/tool.h)
+define PKGCONFIG
+prefix=$(PREFIX)
+libdir=$${prefix}/lib
+includedir=$${prefix}/include
+
+Name: touchstone
+Description: an oracle for LLM kernels: bit-equal, or it says where
+Version: $(VERSION)
+Requires: $(LIBRARIES)
+Cflags: -I$${includedir}
+Libs: -L$${libdir} -ltouchstone -lm -lpthread $(OPENMP)
+endef
+export PKGCONFIG
+TO = $(DESTDIR)$(PREFIX)
+MAN = $(wildcard docs/touchstone.1)
+COMPLETION = $(wildcard tools/touchstone.bash tools/completion.bash)
+
+install: all
+	install -d $(TO)/bin $(TO)/lib/pkgconfig $(TO)/include $(DESTDIR)$(SHARE)
+	install -m 755 $(B)/touchstone $(TO)/bin/touchstone
+	install -m 644 $(LIB) $(TO)/lib/libtouchstone.a
+	install -m 644 $(HEADER) $(TO)/include/touchstone.h
+	echo "$$PKGCONFIG" > $(TO)/lib/pkgconfig/touchstone.pc
+	rm -rf $(DESTDIR)$(SHARE)/golden
+	cp -R golden $(DESTDIR)$(SHARE)/golden
+	$(if $(MAN),install -D -m 644 $(MAN) $(TO)/share/man/man1/touchstone.1)
+	$(if $(COMPLETION),install -D -m 644 $(COMPLETION) $(TO)/share/bash-completion/completions/touchstone)
+
+uninstall:
+	rm -f $(TO)/bin/touchstone $(TO)/lib/libtouchstone.a $(TO)/lib/pkgconfig/touchstone.pc $(TO)/include/touchstone.h \
+		$(TO)/share/man/man1/touchstone.1 $(TO)/share/bash-completion/completions/touchstone
+	rm -rf $(DESTDIR)$(SHARE)
 
 clean:
 	rm -rf $(B)
@@ -138,6 +178,19 @@ $(STAMP): FORCE
 FORCE:
 $(BASE_O) $(REF32_O) $(REF64_O) $(DECODE_O) $(FAST_O) $(TOOLS_O) $(SWEEP_O) $(addsuffix .o,$(TESTS) $(FUZZ) $(B)/tests/exhaustive) $(B)/tests/fuzz/input.o: $(STAMP)
 
+# The one file that knows where `make install` puts the goldens.
+SHARE = $(PREFIX)/share/touchstone
+$(B)/tools/golden_folder.o: EXTRA += -DTS_INSTALLED_GOLDEN='"$(SHARE)/golden"'
+$(B)/tools/golden_folder.o: $(B)/prefix
+$(B)/prefix: FORCE
+	@mkdir -p $(B); echo '$(PREFIX)' | cmp -s - $@ || echo '$(PREFIX)' > $@
+
+# The public header in one piece.
+HEADER_ROOMS = ref/base ref/model fast tools
+$(HEADER): tools/touchstone.h tools/assemble $(wildcard $(foreach d,$(HEADER_ROOMS),$(d)/*.h $(d)/*/*.h))
+	@mkdir -p $(@D)
+	$(Q)tools/assemble tools/touchstone.h $(HEADER_ROOMS) > $@.tmp && mv $@.tmp $@
+
 # One object per precision; only its table of functions stays visible.
 $(B)/ref32.o: $(REF32_O)
 $(B)/ref64.o: $(REF64_O)
@@ -166,6 +219,6 @@ $(B)/tests/exhaustive $(B)/tests/op/test_exhaustive: $(SWEEP_O)
 
 run-tests: $(B)/touchstone $(TESTS)
 
-.PHONY: all deps need check test mutants fuzz fuzz-targets exhaustive nightly golden clean run-tests
+.PHONY: all deps need check test mutants fuzz fuzz-targets exhaustive nightly golden install uninstall clean run-tests
 .PRECIOUS: $(B)/tests/%.o
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

@@ -1,6 +1,8 @@
 /* The schedule registry. A schedule is one way to compute one operation; it
  * must give the bits of its declared order. Adding one is one file and one line
- * in fast/registry.c: check and the engine find it there. */
+ * in fast/registry.c: check and the engine find it there. docs/schedules.md
+ * shows how, and how to keep one outside the tree. A change of this struct, or of
+ * one in case/args.h, counts TS_PLUGIN_VERSION up (tools/plugin_abi.h). */
 #ifndef TS_FAST_SCHEDULE_H
 #define TS_FAST_SCHEDULE_H
 

@@ -4,12 +4,14 @@
 
 #include "check/run.h"
 #include "options.h"
-#include "schedule.h"
+#include "plugin.h"
 #include "tool.h"
+#include "verify.h"
 
 typedef struct {
     ts_check_options o;
     int64_t timeout;
+    ts_option_list plugin;
     const char *junit;
     bool list, json, tap;
 } settings;
@@ -17,10 +19,12 @@ typedef struct {
 static int parse(int argc, char **argv, settings *s)
 {
     const ts_option options[] = {
-        {"golden", 'g', TS_OPT_TEXT, &s->o.golden, 0, 0, "DIR", "the golden folder (golden)"},
+        {"golden", 'g', TS_OPT_TEXT, &s->o.golden, 0, 0, "DIR",
+         "the golden folder ($TOUCHSTONE_GOLDEN, ./golden or the installed one)"},
         {"op", 'o', TS_OPT_TEXT, &s->o.op, 0, 0, "NAME", "only cases of this operation, or external check"},
         {"case", 'c', TS_OPT_TEXT, &s->o.case_glob, 0, 0, "GLOB", "only cases whose name matches"},
         {"schedule", 's', TS_OPT_TEXT, &s->o.schedule, 0, 0, "NAME", "only this schedule"},
+        {"plugin", 'p', TS_OPT_LIST, &s->plugin, 0, 0, "FILE.so", "schedules from outside too (docs/schedules.md)"},
         {"covers", 0, TS_OPT_TEXT, &s->o.covers, 0, 0, "ID", "only cases that cover this report of docs/bugs.md"},
         {"seed", 0, TS_OPT_TEXT, &s->o.seed, 0, 0, "N",
          "other inputs for the op cases (recorded hashes do not apply)"},
@@ -56,8 +60,8 @@ static void list(const ts_check *k, const ts_case *cases, size_t n, bool json)
     for (size_t i = 0; i < n; i++)
         if (ts_check_selects(k, &cases[i]))
             cJSON_AddItemToArray(c, cJSON_CreateString(cases[i].name));
-    for (int i = 0; ts_schedule_at(i); i++)
-        cJSON_AddItemToArray(s, cJSON_CreateString(ts_schedule_at(i)->name));
+    for (int i = 0; ts_check_schedule_at(k, i); i++)
+        cJSON_AddItemToArray(s, cJSON_CreateString(ts_check_schedule_at(k, i)->name));
     add_covers(o, k, cases, n);
     const cJSON *x;
     char *text = json ? cJSON_Print(o) : NULL;
@@ -92,18 +96,6 @@ static int finish(const ts_check *k, const ts_case *cases, size_t n, const setti
     return status ? ts_tool_fail(status, &err, false) : (int)ts_report_status(k->report);
 }
 
-/* What else the repro line must say to give the same run. */
-static void note_options(const ts_check_options *o, ts_report *r)
-{
-    int n = 0;
-    if (strcmp(o->golden, "golden") != 0)
-        n += snprintf(r->options, sizeof r->options, " --golden '%.150s'", o->golden);
-    if (o->seed)
-        n += snprintf(r->options + n, sizeof r->options - (size_t)n, " --seed %.20s", o->seed);
-    if (o->grid)
-        snprintf(r->options + n, sizeof r->options - (size_t)n, " --grid");
-}
-
 static int nothing_selected(bool json)
 {
     ts_error err = {0};
@@ -124,41 +116,67 @@ static int check_filters(const settings *s)
         status = ts_fail(&err, TS_USAGE, NULL, "--only", "no stage '%s'", s->o.only);
     else if (s->o.seed && !ts_parse_u64(s->o.seed, &seed))
         status = ts_fail(&err, TS_USAGE, NULL, "--seed", "'%s' is not a number", s->o.seed);
-    else if (s->o.schedule && !ts_schedule_find(s->o.schedule))
-        status = ts_fail(&err, TS_USAGE, NULL, "--schedule", "no schedule '%s' (see --list)", s->o.schedule);
     return status ? ts_tool_fail(status, &err, s->json) : TS_GO_ON;
+}
+
+/* What a repro line needs beside case and schedule. */
+static void common_options(const settings *s, char *out, size_t size)
+{
+    size_t at = s->o.golden ? (size_t)snprintf(out, size, " --golden '%s'", s->o.golden) : 0;
+    for (size_t i = 0; i < s->plugin.n && at < size; i++)
+        at += (size_t)snprintf(out + at, size - at, " --plugin '%s'", s->plugin.text[i]);
+    if (s->o.seed && at < size)
+        at += (size_t)snprintf(out + at, size - at, " --seed %s", s->o.seed);
+    if (s->o.grid && at < size)
+        snprintf(out + at, size - at, " --grid");
+}
+
+static int check(const settings *s, const ts_check *k)
+{
+    char folder[512];
+    ts_case *cases = NULL;
+    size_t n = 0;
+    ts_error err = {0};
+    ts_check run = *k;
+    ts_status status = TS_OK;
+    int code = TS_OK;
+    ts_check_path(k, "own/cases", folder, sizeof folder);
+    if (s->o.schedule && !ts_check_schedule_find(k, s->o.schedule))
+        status = ts_fail(&err, TS_USAGE, NULL, "--schedule", "no schedule '%s' (see --list)", s->o.schedule);
+    if (!status)
+        status = ts_case_list(folder, &cases, &n, &err);
+    if (status) {
+        code = ts_tool_fail(status, &err, s->json);
+    } else if (s->list) {
+        list(k, cases, n, s->json);
+    } else {
+        ts_check_run(&run, cases, n);
+        code = k->report->n == 0 && !k->report->lost ? nothing_selected(s->json) : finish(k, cases, n, s);
+    }
+    ts_case_list_free(cases, n);
+    return code;
 }
 
 int ts_cmd_check(int argc, char **argv)
 {
-    settings s = {.o = {.golden = "golden"}};
+    settings s = {.o = {0}};
     int go = parse(argc, argv, &s);
     if (go == TS_GO_ON)
         go = check_filters(&s);
     if (go != TS_GO_ON)
         return go;
-    s.o.timeout = (int)s.timeout;
     struct ts_model_cache *models = NULL;
     ts_report report = {.quiet = s.json || s.tap};
-    note_options(&s.o, &report);
-    ts_check k = {.o = s.o, .report = &report, .models = &models};
-    char folder[512];
-    ts_case *cases = NULL;
-    size_t n = 0;
+    ts_plugins plugins;
     ts_error err = {0};
-    ts_check_path(&k, "own/cases", folder, sizeof folder);
-    ts_status status = ts_case_list(folder, &cases, &n, &err);
-    int code;
-    if (status) {
-        code = ts_tool_fail(status, &err, s.json);
-    } else if (s.list) {
-        list(&k, cases, n, s.json);
-        code = TS_OK;
-    } else {
-        ts_check_run(&k, cases, n);
-        code = report.n == 0 && !report.lost ? nothing_selected(s.json) : finish(&k, cases, n, &s);
-    }
-    ts_case_list_free(cases, n);
+    common_options(&s, report.options, sizeof report.options);
+    ts_status status = ts_plugins_open(s.plugin.text, s.plugin.n, &plugins, &err);
+    s.o.timeout = (int)s.timeout;
+    s.o.golden = ts_golden_folder(s.o.golden);
+    s.o.extra = plugins.schedule;
+    int code = status ? ts_tool_fail(status, &err, s.json)
+                      : check(&s, &(ts_check){.o = s.o, .report = &report, .models = &models});
+    ts_plugins_close(&plugins);
     ts_report_free(&report);
     return code;
 }

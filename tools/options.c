@@ -86,6 +86,14 @@ static void print_help(const ts_command_line *c)
     puts("      --help                     this text");
 }
 
+static bool append(ts_option_list *list, const char *text)
+{
+    if (list->n == TS_MAX_LIST)
+        return false;
+    list->text[list->n++] = text;
+    return true;
+}
+
 static bool store(const ts_option *o, const char *text)
 {
     switch (o->kind) {
@@ -101,6 +109,8 @@ static bool store(const ts_option *o, const char *text)
         return ts_parse_u64(text, o->out);
     case TS_OPT_REAL:
         return ts_parse_real(text, o->out);
+    case TS_OPT_LIST:
+        return append(o->out, text);
     }
     return false;
 }
@@ -109,6 +119,8 @@ static ts_status bad_value(const ts_option *o, const char *text, ts_error *err)
 {
     char name[64];
     snprintf(name, sizeof name, "--%s", o->name);
+    if (o->kind == TS_OPT_LIST)
+        return ts_fail(err, TS_USAGE, NULL, name, "given more than %d times", TS_MAX_LIST);
     if (o->kind == TS_OPT_INT)
         return ts_fail(err, TS_USAGE, NULL, name, "'%s' is not an integer from %" PRId64 " to %" PRId64, text,
                        o->lo, o->hi);

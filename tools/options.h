@@ -13,7 +13,15 @@ typedef enum {
     TS_OPT_INT,  /* int64_t, lo..hi */
     TS_OPT_U64,  /* uint64_t, decimal */
     TS_OPT_REAL, /* float, finite */
+    TS_OPT_LIST, /* ts_option_list; may be given again */
 } ts_option_kind;
+
+enum { TS_MAX_LIST = 16 };
+
+typedef struct {
+    const char *text[TS_MAX_LIST];
+    size_t n;
+} ts_option_list;
 
 typedef struct {
     const char *name; /* long form */

@@ -9,8 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check/ulp.h"
+#include "check/err.h"
 #include "format/json.h"
+#include "num/convert.h"
 #include "sweep/record.h"
 
 static const char RECORD[] = "golden/own/exhaustive.json";
@@ -35,6 +36,13 @@ static double number(const cJSON *o, const char *key)
     const cJSON *x = cJSON_GetObjectItemCaseSensitive(o, key);
     assert_true(cJSON_IsNumber(x));
     return x->valuedouble;
+}
+
+static float input(const cJSON *entry)
+{
+    const char *bits = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(entry, "bits"));
+    assert_non_null(bits);
+    return ts_float((uint32_t)strtoul(bits, NULL, 16));
 }
 
 static bool full(const cJSON *json, const char *function)
@@ -83,6 +91,33 @@ static void counts(void **state)
     cJSON_Delete(json);
 }
 
+typedef struct {
+    const char *function;
+    ts_err (*bound)(ts_err x);
+} bounded;
+
+/* BOUND's centre is the true value: what it allows covers the worst inputs. */
+static void bounds_hold_at_the_worst(void **state)
+{
+    (void)state;
+    static const bounded all[] = {{"exp", ts_err_exp},
+                                  {"softplus", ts_err_softplus},
+                                  {"sigmoid", ts_err_sigmoid},
+                                  {"silu", ts_err_silu},
+                                  {"rsqrt", ts_err_rsqrt}};
+    cJSON *json = record();
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        const cJSON *range, *e;
+        cJSON_ArrayForEach (range, cJSON_GetObjectItemCaseSensitive(record_of(json, all[i].function), "ranges"))
+            cJSON_ArrayForEach (e, cJSON_GetObjectItemCaseSensitive(range, "worst")) {
+                float x = input(e), y = ts_sweep_apply(ts_sweep_find(all[i].function), x);
+                ts_err bound = all[i].bound(ts_err_exact(x));
+                assert_true(isfinite(bound.e) && fabs((double)y - bound.v) <= ts_err_bound(bound));
+            }
+    }
+    cJSON_Delete(json);
+}
+
 /* The worst inputs of the record give the recorded results today. */
 static void recorded_values(void **state)
 {
@@ -92,10 +127,8 @@ static void recorded_values(void **state)
         const cJSON *f = record_of(json, ts_sweep_at(i)->name), *e;
         const cJSON *range = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(f, "ranges"), 0);
         cJSON_ArrayForEach (e, cJSON_GetObjectItemCaseSensitive(range, "worst")) {
-            uint32_t bits = (uint32_t)strtoul(cJSON_GetObjectItemCaseSensitive(e, "bits")->valuestring, NULL, 16);
-            float x, y = strtof(cJSON_GetObjectItemCaseSensitive(e, "y")->valuestring, NULL);
-            memcpy(&x, &bits, sizeof x);
-            assert_true(ts_sweep_apply(ts_sweep_at(i), x) == y);
+            float y = strtof(cJSON_GetObjectItemCaseSensitive(e, "y")->valuestring, NULL);
+            assert_true(ts_sweep_apply(ts_sweep_at(i), input(e)) == y);
         }
     }
     cJSON_Delete(json);
@@ -184,9 +217,13 @@ static void ties(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(strided),         cmocka_unit_test(counts),
-        cmocka_unit_test(recorded_values), cmocka_unit_test(header_is_the_record),
-        cmocka_unit_test(planted),         cmocka_unit_test(ties),
+        cmocka_unit_test(strided),
+        cmocka_unit_test(counts),
+        cmocka_unit_test(recorded_values),
+        cmocka_unit_test(header_is_the_record),
+        cmocka_unit_test(bounds_hold_at_the_worst),
+        cmocka_unit_test(planted),
+        cmocka_unit_test(ties),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,6 +29,23 @@ static bool wanted(const ts_check *k, const char *stage)
     return !k->o.only || strcmp(k->o.only, stage) == 0;
 }
 
+const ts_schedule *ts_check_schedule_at(const ts_check *k, int i)
+{
+    int n = 0;
+    while (ts_schedule_at(n))
+        n++;
+    return i < n ? ts_schedule_at(i) : k->o.extra ? k->o.extra[i - n] : NULL;
+}
+
+const ts_schedule *ts_check_schedule_find(const ts_check *k, const char *name)
+{
+    const ts_schedule *s;
+    for (int i = 0; (s = ts_check_schedule_at(k, i)) != NULL; i++)
+        if (strcmp(s->name, name) == 0)
+            return s;
+    return NULL;
+}
+
 static const char *stage_of(const ts_case *c)
 {
     static const char *const stages[] = {[TS_CASE_OP] = "ops",
@@ -48,7 +65,7 @@ bool ts_check_selects(const ts_check *k, const ts_case *c)
         return false;
     const char *check = ts_case_string(c, "check");
     const char *group = c->kind == TS_CASE_OP ? ts_op_table[c->op].name : check ? check : "stream";
-    if (k->o.schedule && (c->kind != TS_CASE_OP || ts_schedule_find(k->o.schedule)->op != c->op))
+    if (k->o.schedule && (c->kind != TS_CASE_OP || ts_check_schedule_find(k, k->o.schedule)->op != c->op))
         return false;
     return wanted(k, stage_of(c)) && (!k->o.op || strcmp(k->o.op, group) == 0);
 }
@@ -115,6 +132,33 @@ static void run_cases(ts_check *k, ts_case *cases, size_t n)
     free(part);
 }
 
+static bool compared(const ts_report *r, const ts_schedule *s)
+{
+    size_t n = strlen(s->name);
+    for (size_t i = 0; i < r->n; i++)
+        if (strncmp(r->v[i].what, s->name, n) == 0 && (r->v[i].what[n] == ' ' || r->v[i].what[n] == 0))
+            return true;
+    return false;
+}
+
+/* A schedule that accepted no selected case of its operation was not checked: said of the registry's, and a failure
+ * where somebody asked for it. */
+static void check_idle(ts_check *k, const ts_case *cases, size_t n)
+{
+    const ts_schedule *s;
+    for (int i = 0; (s = ts_check_schedule_at(k, i)) != NULL; i++) {
+        size_t selected = 0;
+        for (size_t j = 0; j < n; j++)
+            selected += cases[j].kind == TS_CASE_OP && cases[j].op == s->op && ts_check_selects(k, &cases[j]);
+        bool named = k->o.schedule && strcmp(k->o.schedule, s->name) == 0;
+        if (selected == 0 || (k->o.schedule && !named) || compared(k->report, s))
+            continue;
+        ts_report_begin(k->report, ts_op_table[s->op].name, "");
+        ts_report_add(k->report, s->name, "", named || !ts_schedule_at(i) ? TS_FAIL : TS_SKIP, 0,
+                      "accepts none of the selected cases, so nothing of it was compared\n");
+    }
+}
+
 void ts_check_run(ts_check *k, ts_case *cases, size_t n)
 {
     bool filtered = k->o.op || k->o.case_glob || k->o.schedule || k->o.covers;
@@ -127,6 +171,8 @@ void ts_check_run(ts_check *k, ts_case *cases, size_t n)
     for (size_t i = 0; i < n; i++)
         k->report->total += ts_check_selects(k, &cases[i]);
     run_cases(k, cases, n);
+    if (!k->o.rewrite)
+        check_idle(k, cases, n);
     if (k->o.no_own && k->report->n > 0) {
         ts_report_begin(k->report, "own", "op and stream cases");
         ts_report_add(k->report, "recorded hashes", "", TS_SKIP, 0, "not compared, as --no-own asks\n");

@@ -37,6 +37,11 @@ void ts_check_op_case(ts_check *k, ts_case *c);
 void ts_check_stream_case(ts_check *k, ts_case *c);
 void ts_check_external_case(ts_check *k, ts_case *c);
 
+/* The i-th schedule, the registry's first, then those of o.extra; NULL past the last. */
+const struct ts_schedule *ts_check_schedule_at(const ts_check *k, int i);
+/* The one of that name, or NULL. */
+const struct ts_schedule *ts_check_schedule_find(const ts_check *k, const char *name);
+
 /* The field "cuts": ref32 and every schedule over the rows in pieces, state carried, give the bits of the whole. */
 void ts_check_cuts(ts_check *k, const ts_case *c, const struct ts_call *inputs, const struct ts_call *ref);
 

@@ -6,6 +6,7 @@
 
 #include "compare.h"
 #include "ref.h"
+#include "rehearse.h"
 
 /* "all" means every composition of at most this many rows into pieces of 1 to 4; of more rows, every cut in two
  * and each row alone. */
@@ -32,7 +33,7 @@ static bool by_rows(const ts_field *f)
 static void run(const cutter *u, const ts_call *c)
 {
     ts_op_id id = (ts_op_id)(c->op - ts_op_table);
-    if (u->s)
+    if (u->s && (!u->s->accepts || u->s->accepts(c->args))) /* else the engine takes another for this piece */
         u->s->run(c->args, 0, ts_op_units(c->op, c->args));
     else
         ts_ref32.op(id, c->args);
@@ -184,15 +185,43 @@ void ts_check_cuts_of(ts_check *k, const ts_case *c, const ts_call *inputs, cons
     free(rows);
 }
 
+typedef struct {
+    ts_check *k;
+    const ts_case *c;
+    const ts_call *inputs, *ref;
+    const ts_schedule *s;
+} cuts_of;
+
+static void rehearsal(void *context)
+{
+    const cuts_of *u = context;
+    ts_check_cuts_of(u->k, u->c, u->inputs, u->ref, u->s);
+}
+
+/* What comes from outside runs in a child first: these calls are not contained one by one. */
+static void check_cuts_of(ts_check *k, const ts_case *c, const ts_call *inputs, const ts_call *ref,
+                          const ts_schedule *s, bool foreign)
+{
+    cuts_of u = {k, c, inputs, ref, s};
+    char what[64], text[128], line[140];
+    if (!foreign || !ts_rehearse(rehearsal, &u, k->o.timeout ? k->o.timeout : 20, text, sizeof text)) {
+        ts_check_cuts_of(k, c, inputs, ref, s);
+        return;
+    }
+    snprintf(what, sizeof what, "%.40s cut", s->name);
+    snprintf(line, sizeof line, "%s\n", text);
+    ts_report_add(k->report, what, "", TS_FAIL, 0, line);
+}
+
 void ts_check_cuts(ts_check *k, const ts_case *c, const ts_call *inputs, const ts_call *ref)
 {
     if (!cJSON_GetObjectItemCaseSensitive(c->json, "cuts"))
         return;
     ts_check_cuts_of(k, c, inputs, ref, NULL);
-    for (int i = 0; ts_schedule_at(i); i++) {
-        const ts_schedule *s = ts_schedule_at(i);
+    const ts_schedule *s;
+    for (int i = 0; (s = ts_check_schedule_at(k, i)) != NULL; i++) {
         bool named = !k->o.schedule || strcmp(k->o.schedule, s->name) == 0;
         if (s->op == c->op && named && (!s->accepts || s->accepts(inputs->args)))
-            ts_check_cuts_of(k, c, inputs, ref, s);
+            check_cuts_of(k, c, inputs, ref, s, !ts_schedule_at(i));
     }
 }

@@ -265,25 +265,16 @@ static void check_schedule(ts_check *k, const ts_schedule *s, const ts_call *inp
     }
 }
 
-/* The i-th schedule: the registry's, then those from outside. */
-static const ts_schedule *schedule_at(const ts_check *k, int i)
-{
-    int n = 0;
-    while (ts_schedule_at(n))
-        n++;
-    return i < n ? ts_schedule_at(i) : k->o.extra ? k->o.extra[i - n] : NULL;
-}
-
 static void check_schedules(ts_check *k, const ts_case *c, const ts_call *inputs, const ts_call *ref)
 {
     int found = 0;
     const ts_schedule *s;
-    for (int i = 0; (s = schedule_at(k, i)) != NULL; i++) {
+    for (int i = 0; (s = ts_check_schedule_at(k, i)) != NULL; i++) {
         if (s->op != c->op || (s->accepts && !s->accepts(inputs->args)))
             continue;
+        found++;
         if (k->o.schedule && strcmp(k->o.schedule, s->name) != 0)
             continue;
-        found++;
         if (strcmp(s->order, inputs->op->order) != 0)
             ts_report_add(k->report, s->name, "", TS_FAIL, 0, "its declared order is not the operation's\n");
         else

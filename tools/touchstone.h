@@ -1,0 +1,68 @@
+/* touchstone.h: everything libtouchstone offers, for authors of other engines.
+ * Installed, it is one file: `make install` puts the headers below in their places.
+ *
+ * What is here
+ *   errors       ts_status, ts_error: what a function that can fail returns, and the one error it explains
+ *   operations   ts_op_table, one args struct each: the 22 definitions by name, with their orders
+ *   reference    ts_ref32.op, ts_ref64.op run one operation; model_new, state_new, forward a whole model
+ *   checkpoints  ts_weights_load (Hugging Face and MLX folders), ts_profile_find
+ *   traces       ts_trace: tensors in execution order, written as safetensors
+ *   schedules    ts_schedule, one way to compute an operation; a plugin is two symbols that point at some
+ *   check        ts_verify: your schedules against ref32 on every recorded case, bit for bit
+ *
+ * Shapes and units. Arrays are dense, row-major, in host byte order (little-endian). T tokens, V vocabulary, C
+ * hidden, H heads (Hq query, Hkv key and value, Hk and Hv of linear attention), D head dim (Dk, Dv), R rotary dims,
+ * W taps, N outputs and K inputs of a matrix. Lengths, positions, `begin` and `end` count elements, tokens or
+ * units, never bytes; `size` is bytes. Angles are radians, exp is natural. eps and scale are double, rounded once
+ * to f32.
+ *
+ * Precision. ts_real is float. ref64's args hold double arrays in the same places: compile the file that fills them
+ * with -DTS_PRECISION=64, or cast the pointers; numbers of other types do not change.
+ *
+ * Errors. TS_OK is 0. Others fill *err (which may be NULL) with file, tensor and reason; ts_error_text makes a line
+ * of it. Outputs are then not set, unless said otherwise. Nothing aborts, prints or exits. ts_ref.op and a
+ * schedule's run cannot fail: their arguments must be as the struct says. What X_new or X_load gives, X_free takes;
+ * NULL is fine. Any function may be called from several threads at once, on different objects.
+ *
+ * Operations (docs/contract.md defines each to the bit) and where their formulas come from:
+ *   exp sigmoid silu softplus rsqrt     ts_map_args    minimax polynomial after Cody-Waite reduction; silu: Elfwing
+ * et al., arXiv 1702.03118 residual_add swiglu sigmoid_gate    ts_zip_args    SwiGLU: Shazeer, arXiv 2002.05202
+ *   embed                               ts_embed_args  a row of the table, widened
+ *   rmsnorm l2norm gated_norm           ts_*_args      Zhang and Sennrich, arXiv 1910.07467; gated: Dao and Gu,
+ * arXiv 2405.21060 conv1d                              ts_conv1d_args the causal depthwise convolution of Mamba: Gu
+ * and Dao, arXiv 2312.00752 gdn_gates gdn_step gdn_chunk64      ts_gdn_*_args  Gated DeltaNet: Yang, Kautz and
+ * Hatamizadeh, arXiv 2412.06464; the chunked form: Yang et al., arXiv 2406.06484 rope ts_rope_args   Su et al.,
+ * arXiv 2104.09864, half-split as in GPT-NeoX kv_store attention                  ts_*_args      paged: Kwon et
+ * al., arXiv 2309.06180; split softmax: Milakov and Gimelshein, arXiv 1805.02867, Dao et al., "Flash-Decoding"
+ * (2023) matmul_dot32                        ts_matmul_args bf16, f16, f32 and MLX group-affine weights
+ *   quantize_a64 matmul_a64s8           ts_*_a64*_args integer products of activation codes and MLX weight codes */
+#ifndef TOUCHSTONE_H
+#define TOUCHSTONE_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#include "case/op.h"
+#include "config/profile.h"
+#include "config/weights.h"
+#include "num/convert.h"
+#include "num/status.h"
+#include "plugin_abi.h"
+#include "ref.h"
+#include "schedule.h"
+#include "trace/trace.h"
+#include "verify.h"
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
