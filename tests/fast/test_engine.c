@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "engine.h"
+#include "engine_internal.h"
 #include "num/convert.h"
 #include "num/generate.h"
 #include "schedule.h"
@@ -267,6 +267,24 @@ static void reset_is_as_new(void **state)
 }
 
 /* The names after "layer.N.", in execution order. */
+/* What was asked to be poisoned is: otherwise the invariances above say less than they seem to. */
+static void free_pages_are_poisoned(void **state)
+{
+    (void)state;
+    static const char *const profiles[] = {"exact", "ts"};
+    for (int i = 0; i < 2; i++) {
+        ts_engine *e = make(asym, profiles[i], &(ts_engine_options){.threads = 1, .capacity = 40, .poison = true});
+        int64_t layer = 0;
+        while (!asym->cfg.full[layer])
+            layer++;
+        ts_kv kv = ts_engine_kv(e, layer);
+        float k = kv.bf16 ? ts_bf16_to_f32(*(const uint16_t *)kv.k) : *(const float *)kv.k;
+        float v = kv.bf16 ? ts_bf16_to_f32(*(const uint16_t *)kv.v) : *(const float *)kv.v;
+        assert_true(k != k && v != v);
+        ts_engine_free(e);
+    }
+}
+
 static const char *const linear_names[] = {"input_norm", "qkv",     "conv",   "q",     "k",     "v",   "beta",
                                            "g",          "z",       "o",      "gated", "mixer", "mid", "post_norm",
                                            "gate_proj",  "up_proj", "swiglu", "mlp",   "out"};
@@ -444,6 +462,7 @@ int main(void)
         cmocka_unit_test(codes_are_invariant),
         cmocka_unit_test(long_prefill_is_invariant),
         cmocka_unit_test(reset_is_as_new),
+        cmocka_unit_test(free_pages_are_poisoned),
         cmocka_unit_test(traces_do_not_depend_on_pieces),
         cmocka_unit_test(trace_has_logits_without_a_buffer),
         cmocka_unit_test(bad_calls_are_refused_and_harm_nothing),
