@@ -3,6 +3,8 @@
 # make check  is every schedule still the reference's function, bit for bit?
 # make test   cmocka tests under ASan and UBSan, then the full grid
 # make mutants  plants bugs: is each one seen? (ONLY="NAME..." plants those)
+# make fuzz   readers of foreign files against libFuzzer, FUZZ_SECONDS each
+# make exhaustive  all 2^32 inputs of the elementary functions (EXHAUSTIVE="--function exp --stride 257")
 # make golden rewrite our own goldens (a reviewable diff)
 # make install PREFIX=/usr/local DESTDIR=   the command, library, header and goldens; make uninstall
 ifeq ($(origin CC),default)
@@ -65,6 +67,23 @@ test: all
 mutants: all
 	CC="$(CC)" CFLAGS="$(CFLAGS)" tests/mutate $(B) $(ONLY)
 
+FUZZ_SECONDS ?= 30
+FUZZ = $(patsubst tests/fuzz/%.c,$(B)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_CFLAGS = -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+fuzz:
+	@if echo 'int LLVMFuzzerTestOneInput(const void *d, long n) { return d && n < 0; }' | \
+	clang -x c - -fsanitize=fuzzer,address,undefined -o /dev/null 2>/dev/null; then \
+	$(MAKE) $(JOBS) --no-print-directory CC=clang B=$(B)/fuzz CFLAGS="$(FUZZ_CFLAGS)" fuzz-targets && \
+	tests/fuzz/run $(B)/fuzz $(FUZZ_SECONDS); \
+	else echo "SKIP fuzz: clang or its fuzzer runtime is missing (clang, libclang-rt-dev)"; \
+	echo "0 passed, 0 failed, $(words $(FUZZ)) skipped"; fi
+
+fuzz-targets: $(FUZZ)
+
+exhaustive: all
+	@$(MAKE) $(JOBS) --no-print-directory $(B)/tests/exhaustive
+	$(B)/tests/exhaustive $(EXHAUSTIVE)
+
 golden: all
 	$(B)/touchstone golden --commit "$$(git rev-parse HEAD 2>/dev/null)" --flags "$(CC) $(BASE)"
 
@@ -118,7 +137,7 @@ $(B)/tools/%.o:  ROOM = ref/base ref/op ref/model ref/decode kernels fast tools
 $(B)/tests/%.o:  ROOM = ref/base ref/op ref/model ref/decode kernels fast tools tests
 $(B)/ref32/%.o:  EXTRA = -DTS_PRECISION=32 -fvisibility=hidden
 $(B)/ref64/%.o:  EXTRA = -DTS_PRECISION=64 -fvisibility=hidden
-$(B)/fast/%.o $(B)/tools/%.o: EXTRA = -fopenmp
+$(B)/fast/%.o $(B)/tools/%.o $(B)/tests/exhaustive.o: EXTRA = -fopenmp
 
 empty :=
 space := $(empty) $(empty)
@@ -143,7 +162,7 @@ STAMP = $(B)/flags
 $(STAMP): FORCE
 	@mkdir -p $(B); echo '$(CC) $(BASE) $(CFLAGS)' | cmp -s - $@ || echo '$(CC) $(BASE) $(CFLAGS)' > $@
 FORCE:
-$(BASE_O) $(REF32_O) $(REF64_O) $(DECODE_O) $(FAST_O) $(TOOLS_O) $(addsuffix .o,$(TESTS)): $(STAMP)
+$(BASE_O) $(REF32_O) $(REF64_O) $(DECODE_O) $(FAST_O) $(TOOLS_O) $(addsuffix .o,$(TESTS) $(FUZZ) $(B)/tests/exhaustive) $(B)/tests/fuzz/input.o: $(STAMP)
 
 # The one file that knows where `make install` puts the goldens.
 SHARE = $(PREFIX)/share/touchstone
@@ -174,12 +193,16 @@ $(B)/touchstone: $(B)/tools/main.o $(LIB)
 	$(if $(Q),@echo "  LD $@")
 	$(Q)$(CC) $(CFLAGS) $^ $(LDLIBS) -o $@
 
+$(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(B)/tests/fuzz/input.o $(LIB)
+	$(if $(Q),@echo "  LD $@")
+	$(Q)$(CC) $(CFLAGS) -fsanitize=fuzzer $^ $(LDLIBS) -o $@
+
 $(B)/tests/%: $(B)/tests/%.o $(LIB)
 	$(if $(Q),@echo "  LD $@")
 	$(Q)$(CC) $(CFLAGS) $^ $(LDLIBS) -lcmocka -lmpfr -o $@
 
 run-tests: $(B)/touchstone $(TESTS)
 
-.PHONY: all deps need check test mutants golden install uninstall clean run-tests
+.PHONY: all deps need check test mutants fuzz fuzz-targets exhaustive golden install uninstall clean run-tests
 .PRECIOUS: $(B)/tests/%.o
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

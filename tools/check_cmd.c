@@ -11,8 +11,9 @@
 typedef struct {
     ts_check_options o;
     int64_t timeout;
+    const char *junit;
     ts_option_list plugin;
-    bool list, json;
+    bool list, json, tap;
 } settings;
 
 static int parse(int argc, char **argv, settings *s)
@@ -33,6 +34,8 @@ static int parse(int argc, char **argv, settings *s)
         {"grid", 0, TS_OPT_FLAG, &s->o.grid, 0, 0, NULL, "every thread count and prefill cut of every stream"},
         {"list", 'l', TS_OPT_FLAG, &s->list, 0, 0, NULL, "list the selected cases and the schedules, run nothing"},
         {"json", 0, TS_OPT_FLAG, &s->json, 0, 0, NULL, "every finding as a JSON object"},
+        {"junit", 0, TS_OPT_TEXT, &s->junit, 0, 0, "FILE", "every finding as JUnit XML, beside the usual output"},
+        {"tap", 0, TS_OPT_FLAG, &s->tap, 0, 0, NULL, "every finding as TAP version 13"},
     };
     ts_command_line c = {.usage = "check [OPTIONS]", .option = options, .n = sizeof options / sizeof *options};
     return ts_options_parse(argc, argv, &c);
@@ -74,19 +77,42 @@ static void list(const ts_check *k, const ts_case *cases, size_t n, bool json)
     cJSON_Delete(o);
 }
 
-static int finish(const ts_check *k, const ts_case *cases, size_t n, bool json)
+static int finish(const ts_check *k, const ts_case *cases, size_t n, const settings *s)
 {
-    if (json) {
+    ts_error err = {0};
+    if (s->json) {
         cJSON *o = ts_report_json(k->report);
         add_covers(o, k, cases, n);
         char *text = cJSON_Print(o);
         puts(text ? text : "");
         cJSON_free(text);
         cJSON_Delete(o);
+    } else if (s->tap) {
+        ts_report_tap(k->report, stdout);
     } else {
         ts_report_print(k->report, stdout);
     }
-    return (int)ts_report_status(k->report);
+    ts_status status = s->junit ? ts_report_junit(k->report, s->junit, &err) : TS_OK;
+    return status ? ts_tool_fail(status, &err, false) : (int)ts_report_status(k->report);
+}
+
+static void note(ts_report *r, const char *option, const char *quote, const char *value)
+{
+    size_t n = strlen(r->options);
+    snprintf(r->options + n, sizeof r->options - n, " --%s%s%s%s", option, quote, value, quote[0] ? "'" : "");
+}
+
+/* What else the repro line must say to give the same run. */
+static void note_options(const settings *s, ts_report *r)
+{
+    if (strcmp(s->o.golden, "golden") != 0)
+        note(r, "golden", " '", s->o.golden);
+    for (size_t i = 0; i < s->plugin.n; i++)
+        note(r, "plugin", " '", s->plugin.text[i]);
+    if (s->o.seed)
+        note(r, "seed", " '", s->o.seed);
+    if (s->o.grid)
+        note(r, "grid", "", "");
 }
 
 static int nothing_selected(bool json)
@@ -112,14 +138,6 @@ static int check_filters(const settings *s)
     return status ? ts_tool_fail(status, &err, s->json) : TS_GO_ON;
 }
 
-/* What a repro line needs beside case and schedule. */
-static void common_options(const settings *s, char *out, size_t size)
-{
-    size_t at = s->o.golden ? (size_t)snprintf(out, size, " --golden '%s'", s->o.golden) : 0;
-    for (size_t i = 0; i < s->plugin.n && at < size; i++)
-        at += (size_t)snprintf(out + at, size - at, " --plugin '%s'", s->plugin.text[i]);
-}
-
 static int check(const settings *s, const ts_check *k)
 {
     char folder[512];
@@ -140,7 +158,7 @@ static int check(const settings *s, const ts_check *k)
         list(k, cases, n, s->json);
     } else {
         ts_check_run(&run, cases, n);
-        code = k->report->n == 0 && !k->report->lost ? nothing_selected(s->json) : finish(k, cases, n, s->json);
+        code = k->report->n == 0 && !k->report->lost ? nothing_selected(s->json) : finish(k, cases, n, s);
     }
     ts_case_list_free(cases, n);
     return code;
@@ -155,14 +173,14 @@ int ts_cmd_check(int argc, char **argv)
     if (go != TS_GO_ON)
         return go;
     struct ts_model_cache *models = NULL;
-    ts_report report = {.quiet = s.json};
+    ts_report report = {.quiet = s.json || s.tap};
     ts_plugins plugins;
     ts_error err = {0};
-    common_options(&s, report.options, sizeof report.options);
     ts_status status = ts_plugins_open(s.plugin.text, s.plugin.n, &plugins, &err);
     s.o.timeout = (int)s.timeout;
     s.o.golden = ts_golden_folder(s.o.golden);
     s.o.extra = plugins.schedule;
+    note_options(&s, &report);
     int code = status ? ts_tool_fail(status, &err, s.json)
                       : check(&s, &(ts_check){.o = s.o, .report = &report, .models = &models});
     ts_plugins_close(&plugins);

@@ -5,6 +5,21 @@
 #include "check/check.h"
 #include "compare.h"
 
+/* How alike the two are as vectors: a scale shows in the norm ratio, a direction in the cosine. */
+static void print_norms(FILE *f, const ts_tensor *ref, const ts_tensor *x)
+{
+    double rr = 0, xx = 0, rx = 0, dd = 0;
+    for (int64_t i = 0; i < ts_tensor_count(ref); i++) {
+        double r = ts_tensor_get(ref, i), v = ts_tensor_get(x, i);
+        rr += r * r;
+        xx += v * v;
+        rx += r * v;
+        dd += (v - r) * (v - r);
+    }
+    fprintf(f, "norm ratio %.9g, relative L2 %.3g, cosine %.9g\n", sqrt(xx / rr), sqrt(dd / rr),
+            rx / sqrt(rr * xx));
+}
+
 void ts_check_equal(ts_check *k, const char *what, const char *label_a, const char *label_b, const ts_tensor *a,
                     const ts_tensor *b)
 {
@@ -18,6 +33,8 @@ void ts_check_equal(ts_check *k, const char *what, const char *label_a, const ch
     FILE *f = open_memstream(&text, &size);
     if (f) {
         ts_compare_print(f, label_a, label_b, a, b, &c, 4);
+        if (!c.mismatch[0])
+            print_norms(f, a, b);
         fclose(f);
     }
     ts_report_add(k->report, what, a->name, TS_FAIL, 0, text);

@@ -1,5 +1,6 @@
 #include "check/external.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +20,9 @@ void ts_check_external_case(ts_check *k, ts_case *c)
     const char *name = ts_case_string(c, "check");
     for (size_t i = 0; name && i < sizeof checks / sizeof *checks; i++)
         if (strcmp(name, checks[i].name) == 0) {
-            ts_report_begin(k->report, name, c->name);
+            char group[24];
+            snprintf(group, sizeof group, "outside %s", name);
+            ts_report_begin(k->report, group, c->name);
             size_t before = k->report->n;
             checks[i].run(k, c);
             if (k->report->n == before)

@@ -103,7 +103,7 @@ static void print_row(const ts_report *r, const char *group, FILE *f)
         if (x->worst > worst)
             worst = x->worst;
     }
-    fprintf(f, "%-14s %5zu", group, cases);
+    fprintf(f, "%-18s %5zu", group, cases);
     for (int v = 0; v < TS_VERDICTS; v++)
         fprintf(f, count[v] ? " %7lld" : "       -", count[v]);
     fprintf(f, worst > 0 ? "   %.3g\n" : "\n", worst);
@@ -166,7 +166,7 @@ void ts_report_print(const ts_report *r, FILE *f)
 {
     if (!r->quiet && isatty(STDERR_FILENO))
         fputs("\r\033[K", stderr);
-    fprintf(f, "%-14s %5s", "check", "cases");
+    fprintf(f, "%-18s %5s", "check", "cases");
     for (int v = 0; v < TS_VERDICTS; v++)
         fprintf(f, " %7s", ts_verdict_name[v]);
     fputs("   worst/allowed\n", f);

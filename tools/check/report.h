@@ -28,8 +28,8 @@ typedef struct {
     long long count[TS_VERDICTS];
     bool quiet;                  /* no progress line */
     bool lost;                   /* a finding could not be stored: the run fails */
+    char options[512];           /* of this run, for the repro line: " --seed 7 --plugin 'my.so'" */
     size_t done, total;          /* cases, for the progress line */
-    char options[256];           /* that every repro line needs: " --plugin my.so", or "" */
     char group[24], subject[96]; /* of what is being checked now */
 } ts_report;
 
@@ -48,6 +48,10 @@ void ts_report_error(ts_report *r, const char *what, ts_status status, const ts_
 /* The table and, if anything failed, the first failure in full and the others in a line each. */
 void ts_report_print(const ts_report *r, FILE *f);
 cJSON *ts_report_json(const ts_report *r);
+/* JUnit XML: a test suite a group, a test case a comparison. */
+ts_status ts_report_junit(const ts_report *r, const char *path, ts_error *err);
+/* TAP version 13, a line a comparison, the detail of a failure as comments. */
+void ts_report_tap(const ts_report *r, FILE *f);
 /* TS_OK, or TS_DIFFERS if anything failed or nothing ran. */
 ts_status ts_report_status(const ts_report *r);
 void ts_report_free(ts_report *r);
