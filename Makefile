@@ -4,7 +4,8 @@
 # make test   cmocka tests under ASan and UBSan, then the full grid
 # make mutants  plants bugs: is each one seen? (ONLY="NAME..." plants those)
 # make fuzz   readers of foreign files against libFuzzer, FUZZ_SECONDS each
-# make exhaustive  all 2^32 inputs of the elementary functions (EXHAUSTIVE="--function exp --stride 257")
+# make exhaustive  all f32 through the elementary functions (EXHAUSTIVE="--function exp --stride 257": a short look)
+# make nightly  all that takes long: the mutants, fuzz, exhaustive, the full grid, and check built by clang
 # make golden rewrite our own goldens (a reviewable diff)
 # make install PREFIX=/usr/local DESTDIR=   the command, library, header and goldens; make uninstall
 ifeq ($(origin CC),default)
@@ -34,6 +35,7 @@ REF64_O  = $(call objects,ref/op ref/model,ref,ref64)
 DECODE_O = $(call objects,ref/decode,ref,decode)
 FAST_O   = $(call objects,fast,fast,fast)
 TOOLS_O  = $(call objects,tools,tools,tools)
+SWEEP_O  = $(call objects,tests/sweep,tests,tests)
 TESTS    = $(patsubst tests/%.c,$(B)/tests/%,$(sort $(wildcard tests/*/test_*.c)))
 LIB = $(B)/libtouchstone.a
 HEADER = $(B)/include/touchstone.h
@@ -76,13 +78,25 @@ fuzz:
 	$(MAKE) $(JOBS) --no-print-directory CC=clang B=$(B)/fuzz CFLAGS="$(FUZZ_CFLAGS)" fuzz-targets && \
 	tests/fuzz/run $(B)/fuzz $(FUZZ_SECONDS); \
 	else echo "SKIP fuzz: clang or its fuzzer runtime is missing (clang, libclang-rt-dev)"; \
-	echo "0 passed, 0 failed, $(words $(FUZZ)) skipped"; fi
+	echo "0 passed, 0 failed, $(words $(FUZZ)) skipped"; exit 2; fi
 
 fuzz-targets: $(FUZZ)
 
+# Rewrites the record and the constants that BOUND takes from it, unless given options: unchanged files say
+# that nothing moved.
+RECORD = --record golden/own/exhaustive.json --header tools/check/ulp.h
 exhaustive: all
+	@pkg-config --exists mpfr || { echo "touchstone: missing: mpfr. As root: make deps"; exit 2; }
 	@$(MAKE) $(JOBS) --no-print-directory $(B)/tests/exhaustive
-	$(B)/tests/exhaustive $(EXHAUSTIVE)
+	$(B)/tests/exhaustive $(or $(EXHAUSTIVE),$(RECORD))
+
+# One tier failing hides no other.
+nightly: all
+	@failed=; for tier in mutants fuzz exhaustive; do \
+	$(MAKE) --no-print-directory $$tier || failed="$$failed $$tier"; done; \
+	$(B)/touchstone check --grid || failed="$$failed grid"; \
+	$(MAKE) --no-print-directory CC=clang B=$(B)/clang check || failed="$$failed clang"; \
+	[ -z "$$failed" ] && echo "nightly: ok" || { echo "nightly: failed:$$failed"; exit 1; }
 
 golden: all
 	$(B)/touchstone golden --commit "$$(git rev-parse HEAD 2>/dev/null)" --flags "$(CC) $(BASE)"
@@ -125,7 +139,7 @@ $(B)/tools/%.o:  ROOM = ref/base ref/op ref/model ref/decode kernels fast tools
 $(B)/tests/%.o:  ROOM = ref/base ref/op ref/model ref/decode kernels fast tools tests
 $(B)/ref32/%.o:  EXTRA = -DTS_PRECISION=32 -fvisibility=hidden
 $(B)/ref64/%.o:  EXTRA = -DTS_PRECISION=64 -fvisibility=hidden
-$(B)/fast/%.o $(B)/tools/%.o $(B)/tests/exhaustive.o: EXTRA = -fopenmp
+$(B)/fast/%.o $(B)/tools/%.o $(B)/tests/sweep/%.o: EXTRA = -fopenmp
 
 empty :=
 space := $(empty) $(empty)
@@ -150,7 +164,7 @@ STAMP = $(B)/flags
 $(STAMP): FORCE
 	@mkdir -p $(B); echo '$(CC) $(BASE) $(CFLAGS)' | cmp -s - $@ || echo '$(CC) $(BASE) $(CFLAGS)' > $@
 FORCE:
-$(BASE_O) $(REF32_O) $(REF64_O) $(DECODE_O) $(FAST_O) $(TOOLS_O) $(addsuffix .o,$(TESTS) $(FUZZ) $(B)/tests/exhaustive) $(B)/tests/fuzz/input.o: $(STAMP)
+$(BASE_O) $(REF32_O) $(REF64_O) $(DECODE_O) $(FAST_O) $(TOOLS_O) $(SWEEP_O) $(addsuffix .o,$(TESTS) $(FUZZ) $(B)/tests/exhaustive) $(B)/tests/fuzz/input.o: $(STAMP)
 
 # The one file that knows where `make install` puts the goldens.
 SHARE = $(PREFIX)/share/touchstone
@@ -187,10 +201,12 @@ $(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(B)/tests/fuzz/input.o $(LIB)
 
 $(B)/tests/%: $(B)/tests/%.o $(LIB)
 	$(if $(Q),@echo "  LD $@")
-	$(Q)$(CC) $(CFLAGS) $^ $(LDLIBS) -lcmocka -lmpfr -o $@
+	$(Q)$(CC) $(CFLAGS) $(filter %.o,$^) $(LIB) $(LDLIBS) -lcmocka -lmpfr -o $@
+
+$(B)/tests/exhaustive $(B)/tests/op/test_exhaustive: $(SWEEP_O)
 
 run-tests: $(B)/touchstone $(TESTS)
 
-.PHONY: all deps need check test mutants fuzz fuzz-targets exhaustive golden install uninstall clean run-tests
+.PHONY: all deps need check test mutants fuzz fuzz-targets exhaustive nightly golden install uninstall clean run-tests
 .PRECIOUS: $(B)/tests/%.o
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

@@ -11,8 +11,8 @@
 typedef struct {
     ts_check_options o;
     int64_t timeout;
-    const char *junit;
     ts_option_list plugin;
+    const char *junit;
     bool list, json, tap;
 } settings;
 
@@ -96,25 +96,6 @@ static int finish(const ts_check *k, const ts_case *cases, size_t n, const setti
     return status ? ts_tool_fail(status, &err, false) : (int)ts_report_status(k->report);
 }
 
-static void note(ts_report *r, const char *option, const char *quote, const char *value)
-{
-    size_t n = strlen(r->options);
-    snprintf(r->options + n, sizeof r->options - n, " --%s%s%s%s", option, quote, value, quote[0] ? "'" : "");
-}
-
-/* What else the repro line must say to give the same run. */
-static void note_options(const settings *s, ts_report *r)
-{
-    if (strcmp(s->o.golden, "golden") != 0)
-        note(r, "golden", " '", s->o.golden);
-    for (size_t i = 0; i < s->plugin.n; i++)
-        note(r, "plugin", " '", s->plugin.text[i]);
-    if (s->o.seed)
-        note(r, "seed", " '", s->o.seed);
-    if (s->o.grid)
-        note(r, "grid", "", "");
-}
-
 static int nothing_selected(bool json)
 {
     ts_error err = {0};
@@ -136,6 +117,18 @@ static int check_filters(const settings *s)
     else if (s->o.seed && !ts_parse_u64(s->o.seed, &seed))
         status = ts_fail(&err, TS_USAGE, NULL, "--seed", "'%s' is not a number", s->o.seed);
     return status ? ts_tool_fail(status, &err, s->json) : TS_GO_ON;
+}
+
+/* What a repro line needs beside case and schedule. */
+static void common_options(const settings *s, char *out, size_t size)
+{
+    size_t at = s->o.golden ? (size_t)snprintf(out, size, " --golden '%s'", s->o.golden) : 0;
+    for (size_t i = 0; i < s->plugin.n && at < size; i++)
+        at += (size_t)snprintf(out + at, size - at, " --plugin '%s'", s->plugin.text[i]);
+    if (s->o.seed && at < size)
+        at += (size_t)snprintf(out + at, size - at, " --seed %s", s->o.seed);
+    if (s->o.grid && at < size)
+        snprintf(out + at, size - at, " --grid");
 }
 
 static int check(const settings *s, const ts_check *k)
@@ -176,11 +169,11 @@ int ts_cmd_check(int argc, char **argv)
     ts_report report = {.quiet = s.json || s.tap};
     ts_plugins plugins;
     ts_error err = {0};
+    common_options(&s, report.options, sizeof report.options);
     ts_status status = ts_plugins_open(s.plugin.text, s.plugin.n, &plugins, &err);
     s.o.timeout = (int)s.timeout;
     s.o.golden = ts_golden_folder(s.o.golden);
     s.o.extra = plugins.schedule;
-    note_options(&s, &report);
     int code = status ? ts_tool_fail(status, &err, s.json)
                       : check(&s, &(ts_check){.o = s.o, .report = &report, .models = &models});
     ts_plugins_close(&plugins);

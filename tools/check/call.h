@@ -5,8 +5,8 @@
  *   real    "rope:THETA:POS"                   rows of the cos or sin table from position POS
  *   i32     "iota:START", "list:a,b,c" (cycled), "ints:LO:HI"
  *   i8      "ints:LO:HI"
- *   matrix  "bf16/GEN", "f16/GEN", "f32/GEN", "mlxB.gG/GEN of scales/GEN of biases"
- *   kv      "bf16|real/GEN/PAGE/FILLED/CAPACITY/SPARE": FILLED tokens of CAPACITY in a shuffled pool with
+ *   matrix  "bf16/GEN", "f16/GEN", "f32/GEN", "mlxB.gG/GEN of scales/GEN of biases", bf16 unless "/f16" or "/f32"
+ * follows kv      "bf16|real/GEN/PAGE/FILLED/CAPACITY/SPARE": FILLED tokens of CAPACITY in a shuffled pool with
  *           SPARE free pages; everything not filled is NaN */
 #ifndef TS_CHECK_CALL_H
 #define TS_CHECK_CALL_H

@@ -38,8 +38,8 @@ ts_err ts_err_softplus(ts_err x)
     if (!isfinite(v))
         return ts_err_special(v, x, one, one);
     double slope = 1 / (1 + exp(-x.v - x.e)), threshold = x.v > 19 ? exp(-x.v) : 0;
-    return ts_err_round(v, slope * x.e + threshold, TS_ERR_ULP_SOFTPLUS * 2 * TS_ERR_U,
-                        TS_ERR_ULP_SOFTPLUS * 2 * TS_ERR_TINY);
+    return ts_err_round(v, slope * x.e + threshold, TS_ULP_SOFTPLUS * 2 * TS_ERR_U,
+                        TS_ULP_SOFTPLUS * 2 * TS_ERR_TINY);
 }
 
 ts_err ts_err_dot32_sum(const ts_err_dot32 *d)

@@ -112,23 +112,35 @@ static ts_status generate_as(const ts_input *in, int which, int64_t n, ts_dtype 
     return s;
 }
 
+/* Scales and biases are bf16 unless a third '/' names another dtype. */
+static bool parse_aux(const ts_input *in, ts_dtype *aux)
+{
+    char name[8];
+    *aux = TS_BF16;
+    if (!part(in->spec, 3, name, sizeof name))
+        return true;
+    *aux = strcmp(name, "f16") == 0 ? TS_F16 : TS_F32;
+    return *aux == TS_F16 || strcmp(name, "f32") == 0;
+}
+
 static ts_status mlx(const ts_input *in, ts_matrix *m, void *owned[3], ts_error *err)
 {
     if (m->bits < 2 || m->bits > 8 || m->group < 32 || m->K % m->group || m->K * m->bits % 32)
         return ts_fail(err, TS_BAD, in->case_file, in->field, "K = %lld does not fit %d bits in groups of %d",
                        (long long)m->K, m->bits, m->group);
     int64_t words = m->N * (m->K * m->bits / 32), aux = m->N * (m->K / m->group);
+    if (!parse_aux(in, &m->aux))
+        return bad(in, err);
     int32_t *code = malloc((size_t)words * sizeof *code + 1);
     if (!code)
         return ts_no_memory(err, (unsigned long)words * 4);
     owned[0] = code;
     ts_generate_ints(in->seed, in->stream, INT32_MIN, INT32_MAX, code, words);
     m->format = TS_W_MLX;
-    m->aux = TS_BF16;
     m->data = owned[0];
-    ts_status s = generate_as(in, 1, aux, TS_BF16, &owned[1], err);
+    ts_status s = generate_as(in, 1, aux, m->aux, &owned[1], err);
     if (!s)
-        s = generate_as(in, 2, aux, TS_BF16, &owned[2], err);
+        s = generate_as(in, 2, aux, m->aux, &owned[2], err);
     m->scales = owned[1];
     m->biases = owned[2];
     return s;

@@ -28,8 +28,8 @@ typedef struct {
     long long count[TS_VERDICTS];
     bool quiet;                  /* no progress line */
     bool lost;                   /* a finding could not be stored: the run fails */
-    char options[512];           /* of this run, for the repro line: " --seed 7 --plugin 'my.so'" */
     size_t done, total;          /* cases, for the progress line */
+    char options[256];           /* that every repro line needs: " --plugin my.so", or "" */
     char group[24], subject[96]; /* of what is being checked now */
 } ts_report;
 
