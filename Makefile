@@ -101,22 +101,9 @@ nightly: all
 golden: all
 	$(B)/touchstone golden --commit "$$(git rev-parse HEAD 2>/dev/null)" --flags "$(CC) $(BASE)"
 
-# The library is static: who links it needs what it needs.
-OPENMP = $(if $(findstring clang,$(CC)),$(shell $(CC) -print-file-name=libomp.so),-lgomp)
-VERSION = $(shell sed -n 's/.*TS_VERSION "\(.*\)"/\1/p' tools/tool.h)
-define PKGCONFIG
-prefix=$(PREFIX)
-libdir=$${prefix}/lib
-includedir=$${prefix}/include
-
-Name: touchstone
-Description: an oracle for LLM kernels: bit-equal, or it says where
-Version: $(VERSION)
-Requires: $(LIBRARIES)
-Cflags: -I$${includedir}
-Libs: -L$${libdir} -ltouchstone -lm -lpthread $(OPENMP)
-endef
-export PKGCONFIG
+# The library is static: who links it needs what it needs, its compiler's OpenMP runtime included.
+OPENMP = $(if $(findstring clang,$(CC)),$$(ldd $(B)/touchstone | sed -n 's/.*=> \(.*libomp[^ ]*\).*/\1/p'),-lgomp)
+VERSION = $$(sed -n 's/.*TS_VERSION "\(.*\)"/\1/p' tools/tool.h)
 TO = $(DESTDIR)$(PREFIX)
 MAN = $(wildcard docs/touchstone.1)
 COMPLETION = $(wildcard tools/touchstone.bash tools/completion.bash)
@@ -126,7 +113,8 @@ install: all
 	install -m 755 $(B)/touchstone $(TO)/bin/touchstone
 	install -m 644 $(LIB) $(TO)/lib/libtouchstone.a
 	install -m 644 $(HEADER) $(TO)/include/touchstone.h
-	echo "$$PKGCONFIG" > $(TO)/lib/pkgconfig/touchstone.pc
+	sed -e "s|@PREFIX@|$(PREFIX)|; s|@LIBRARIES@|$(LIBRARIES)|; s|@VERSION@|$(VERSION)|; s|@OPENMP@|$(OPENMP)|" \
+		tools/touchstone.pc.in > $(TO)/lib/pkgconfig/touchstone.pc
 	rm -rf $(DESTDIR)$(SHARE)/golden
 	cp -R golden $(DESTDIR)$(SHARE)/golden
 	$(if $(MAN),install -D -m 644 $(MAN) $(TO)/share/man/man1/touchstone.1)

@@ -3,7 +3,7 @@
  *
  * What is here
  *   errors       ts_status, ts_error: what a function that can fail returns, and the one error it explains
- *   operations   ts_op_table, one args struct each: the 22 definitions by name, with their orders
+ *   operations   ts_op_table, one args struct each: the definitions by name, with their orders
  *   reference    ts_ref32.op, ts_ref64.op run one operation; model_new, state_new, forward a whole model
  *   checkpoints  ts_weights_load (Hugging Face and MLX folders), ts_profile_find
  *   traces       ts_trace: tensors in execution order, written as safetensors
@@ -20,22 +20,31 @@
  * with -DTS_PRECISION=64, or cast the pointers; numbers of other types do not change.
  *
  * Errors. TS_OK is 0. Others fill *err (which may be NULL) with file, tensor and reason; ts_error_text makes a line
- * of it. Outputs are then not set, unless said otherwise. Nothing aborts, prints or exits. ts_ref.op and a
+ * of it. What the call should have given is then not to be used. Nothing aborts, prints or exits. ts_ref.op and a
  * schedule's run cannot fail: their arguments must be as the struct says. What X_new or X_load gives, X_free takes;
- * NULL is fine. Any function may be called from several threads at once, on different objects.
+ * NULL is fine. Functions may be called from several threads at once, on different objects; ts_verify by one
+ * at a time.
  *
- * Operations (docs/contract.md defines each to the bit) and where their formulas come from:
- *   exp sigmoid silu softplus rsqrt     ts_map_args    minimax polynomial after Cody-Waite reduction; silu: Elfwing
- * et al., arXiv 1702.03118 residual_add swiglu sigmoid_gate    ts_zip_args    SwiGLU: Shazeer, arXiv 2002.05202
- *   embed                               ts_embed_args  a row of the table, widened
- *   rmsnorm l2norm gated_norm           ts_*_args      Zhang and Sennrich, arXiv 1910.07467; gated: Dao and Gu,
- * arXiv 2405.21060 conv1d                              ts_conv1d_args the causal depthwise convolution of Mamba: Gu
- * and Dao, arXiv 2312.00752 gdn_gates gdn_step gdn_chunk64      ts_gdn_*_args  Gated DeltaNet: Yang, Kautz and
- * Hatamizadeh, arXiv 2412.06464; the chunked form: Yang et al., arXiv 2406.06484 rope ts_rope_args   Su et al.,
- * arXiv 2104.09864, half-split as in GPT-NeoX kv_store attention                  ts_*_args      paged: Kwon et
- * al., arXiv 2309.06180; split softmax: Milakov and Gimelshein, arXiv 1805.02867, Dao et al., "Flash-Decoding"
- * (2023) matmul_dot32                        ts_matmul_args bf16, f16, f32 and MLX group-affine weights
- *   quantize_a64 matmul_a64s8           ts_*_a64*_args integer products of activation codes and MLX weight codes */
+ * Operations, with their args struct, and where the formulas come from (docs/contract.md has each to the bit):
+ *
+ *   exp sigmoid silu softplus rsqrt    ts_map_args
+ *       Cody and Waite's reduction and a minimax polynomial; silu: Elfwing et al., arXiv 1702.03118
+ *   residual_add swiglu sigmoid_gate   ts_zip_args
+ *       swiglu: Shazeer, arXiv 2002.05202
+ *   embed                              ts_embed_args
+ *   rmsnorm l2norm gated_norm          ts_rmsnorm_args, ts_l2norm_args, ts_gated_norm_args
+ *       Zhang and Sennrich, arXiv 1910.07467; gated: Dao and Gu, arXiv 2405.21060
+ *   conv1d                             ts_conv1d_args
+ *       the causal depthwise convolution of Mamba: Gu and Dao, arXiv 2312.00752
+ *   gdn_gates gdn_step gdn_chunk64     ts_gdn_gates_args, ts_gdn_args
+ *       Gated DeltaNet: Yang, Kautz and Hatamizadeh, arXiv 2412.06464; by chunks: Yang et al., arXiv 2406.06484
+ *   rope                               ts_rope_args
+ *       Su et al., arXiv 2104.09864; halves rotated, not neighbours
+ *   kv_store attention                 ts_kv_store_args, ts_attention_args
+ *       pages: Kwon et al., arXiv 2309.06180; split softmax: Milakov and Gimelshein, arXiv 1805.02867
+ *   matmul_dot32                       ts_matmul_args
+ *   quantize_a64 matmul_a64s8          ts_quantize_a64_args, ts_matmul_a64s8_args
+ *       integer products of activation codes and MLX weight codes */
 #ifndef TOUCHSTONE_H
 #define TOUCHSTONE_H
 

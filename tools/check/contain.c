@@ -60,22 +60,33 @@ static void run_way(const ts_schedule *s, const ts_call *c, ts_way way)
     }
 }
 
-/* Waits for the child, at most `seconds`. SIGCHLD is blocked, so none is lost between the two calls. */
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Waits for the child, at most `seconds`. SIGCHLD is blocked here but may be in none of the process's other threads
+ * (the caller's, OpenBLAS's), and one of them may swallow it: hence the slices. */
 static int wait_for(pid_t child, int seconds, bool *late)
 {
     int status = 0;
     sigset_t set;
-    struct timespec limit = {.tv_sec = seconds};
+    const struct timespec slice = {.tv_nsec = 20 * 1000 * 1000};
+    const double limit = now() + seconds;
     sigemptyset(&set);
     sigaddset(&set, SIGCHLD);
     *late = false;
-    while (waitpid(child, &status, WNOHANG) == 0)
-        if (sigtimedwait(&set, NULL, &limit) < 0 && errno == EAGAIN) {
+    while (waitpid(child, &status, WNOHANG) == 0) {
+        if (now() > limit) {
             *late = true;
             kill(child, SIGKILL);
             waitpid(child, &status, 0);
             break;
         }
+        sigtimedwait(&set, NULL, &slice);
+    }
     return status;
 }
 

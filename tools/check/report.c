@@ -129,7 +129,8 @@ static void print_repro(const ts_report *r, const ts_finding *x, FILE *f)
     char schedule[64];
     snprintf(schedule, sizeof schedule, "%.*s", (int)strcspn(x->what, " "), x->what);
     fprintf(f, "repro: touchstone check%s", r->options);
-    fprintf(f, x->subject[0] ? " --case '%s'" : "", x->subject);
+    if (x->subject[0])
+        fprintf(f, " --case '%s'", x->subject);
     fprintf(f, strchr(schedule, '.') ? " --schedule %s\n" : "\n", schedule);
 }
 

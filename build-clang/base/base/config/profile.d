@@ -1,4 +1,0 @@
-build-clang/base/base/config/profile.o: ref/base/config/profile.c \
-  ref/base/config/profile.h
-
-ref/base/config/profile.h:

@@ -1,3 +1,0 @@
-build-clang/tools/check/err.o: tools/check/err.c tools/check/err.h
-
-tools/check/err.h:
