@@ -129,8 +129,11 @@ static void print_repro(const ts_report *r, const ts_finding *x, FILE *f)
     char schedule[64];
     snprintf(schedule, sizeof schedule, "%.*s", (int)strcspn(x->what, " "), x->what);
     fprintf(f, "repro: touchstone check%s", r->options);
-    fprintf(f, x->subject[0] ? " --case '%s'" : "", x->subject);
-    fprintf(f, strchr(schedule, '.') ? " --schedule %s\n" : "\n", schedule);
+    if (x->subject[0])
+        fprintf(f, " --case '%s'", x->subject);
+    if (strchr(schedule, '.'))
+        fprintf(f, " --schedule %s", schedule);
+    fprintf(f, "\n");
 }
 
 static void print_failures(const ts_report *r, FILE *f)
