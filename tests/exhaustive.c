@@ -45,7 +45,7 @@ static int fail(ts_status status, const ts_error *err)
 {
     char text[1024];
     fprintf(stderr, "exhaustive: %s\n", ts_error_text(err, text, sizeof text));
-    return status;
+    return (int)status;
 }
 
 static void report(const ts_sweep_function *f, const ts_sweep *s, double seconds)
@@ -56,6 +56,10 @@ static void report(const ts_sweep_function *f, const ts_sweep *s, double seconds
            f->name, ts_sweep_good(f, s) ? "ok  " : "FAIL", (long long)s->inputs, r->worst.n ? r->worst.key[0] : 0.0,
            (long long)r->distance, (long long)r->off[0], (long long)r->off[1], (long long)r->off[2],
            (long long)r->more, (long long)s->unequal, (long long)s->witnessed, seconds);
+    if (s->unequal)
+        printf("  the first input with other bits than ref32's: 0x%08x\n", s->first_unequal);
+    if (r->distance > f->allowed)
+        printf("  %lld ulp allowed; the worst input: 0x%08x\n", (long long)f->allowed, r->worst.bits[0]);
     fflush(stdout);
 }
 

@@ -131,7 +131,9 @@ static void print_repro(const ts_report *r, const ts_finding *x, FILE *f)
     fprintf(f, "repro: touchstone check%s", r->options);
     if (x->subject[0])
         fprintf(f, " --case '%s'", x->subject);
-    fprintf(f, strchr(schedule, '.') ? " --schedule %s\n" : "\n", schedule);
+    if (strchr(schedule, '.'))
+        fprintf(f, " --schedule %s", schedule);
+    fprintf(f, "\n");
 }
 
 static void print_failures(const ts_report *r, FILE *f)
