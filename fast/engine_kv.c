@@ -30,7 +30,7 @@ static int64_t pool_elements(const ts_engine *e)
 
 static size_t element_size(const ts_engine *e)
 {
-    return e->profile->kv == TS_KV_BF16 ? sizeof(uint16_t) : sizeof(float);
+    return e->profile->kv == TS_KV_REAL ? sizeof(float) : sizeof(uint16_t);
 }
 
 /* Every page is free now: NaN, so that reading past the tokens stored shows, or zero. */
@@ -40,11 +40,11 @@ static void clear_pool(const ts_engine *e, void *pool)
     uint16_t *narrow = pool;
     if (!e->opt.poison)
         memset(pool, 0, (size_t)n * element_size(e));
-    else if (e->profile->kv == TS_KV_BF16)
-        for (int64_t i = 0; i < n; i++)
-            narrow[i] = 0x7fc1;
-    else
+    else if (e->profile->kv == TS_KV_REAL)
         ts_engine_poison(pool, n);
+    else
+        for (int64_t i = 0; i < n; i++)
+            narrow[i] = 0x7fc1; /* a NaN as bf16 and as f16 */
 }
 
 void ts_engine_pages_reset(ts_engine *e)
@@ -94,7 +94,7 @@ void ts_engine_pages_free(ts_engine *e)
 
 ts_kv ts_engine_kv(const ts_engine *e, int64_t layer)
 {
-    return (ts_kv){e->profile->kv == TS_KV_BF16, TS_PAGE, e->pages, e->table, e->state[layer].k, e->state[layer].v};
+    return (ts_kv){e->profile->kv, TS_PAGE, e->pages, e->table, e->state[layer].k, e->state[layer].v};
 }
 
 void ts_engine_angles(ts_engine *e, int64_t end)

@@ -9,7 +9,7 @@ enum { NEXT = 3 }; /* differing tensors named after the first */
 /* What the two runs say they are; a difference here explains one below. */
 static void print_runs(const ts_diff *d)
 {
-    static const char *const key[] = {"engine", "profile", "model_sha256", "ids", "decoded", "touchstone"};
+    static const char *const key[] = {"engine", "profile", "kv", "model_sha256", "ids", "decoded", "touchstone"};
     for (size_t i = 0; i < sizeof key / sizeof *key; i++) {
         const char *a = ts_safetensors_meta(d->a, key[i]), *b = ts_safetensors_meta(d->b, key[i]);
         if (a && b && strcmp(a, b) != 0)

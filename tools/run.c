@@ -33,6 +33,7 @@ static int parse(int argc, char **argv, job *j)
         {"tokens", 'n', TS_OPT_INT, &s->n, 1, INT32_MAX, "N", "tokens to generate (128)"},
         {"engine", 'e', TS_OPT_TEXT, &s->engine, 0, 0, "E", "fast (default), ref32 or ref64"},
         {"profile", 0, TS_OPT_TEXT, &s->profile_name, 0, 0, "P", "ts or exact (ts; exact for ref64)"},
+        {"kv", 0, TS_OPT_TEXT, &s->kv_name, 0, 0, "D", "dtype of the KV cache: real, bf16 or f16 (the profile's)"},
         {"threads", 't', TS_OPT_INT, &s->threads, 1, TS_MAX_THREADS, "N", "of fast; the bits do not depend on it"},
         {"temperature", 0, TS_OPT_REAL, &p->temperature, 0, 0, "X", "0: greedy (default)"},
         {"top-k", 0, TS_OPT_INT, &p->top_k, 0, INT32_MAX, "K", "0: off (default)"},
@@ -128,7 +129,7 @@ static cJSON *record_json(const job *j, const ts_generated *g)
     cJSON_AddStringToObject(o, "model_sha256", s->weights->sha256);
     cJSON_AddStringToObject(o, "engine", s->engine);
     cJSON_AddStringToObject(o, "profile", s->profile->name);
-    cJSON_AddStringToObject(o, "kv", s->profile->kv == TS_KV_BF16 ? "bf16" : "real");
+    cJSON_AddStringToObject(o, "kv", ts_kv_name(s->profile->kv));
     cJSON_AddNumberToObject(o, "threads", (double)s->threads);
     cJSON_AddItemToObject(o, "sampling", sampling_json(&j->sampling));
     cJSON_AddStringToObject(o, "prompt", s->text);

@@ -90,8 +90,14 @@ static ts_status check(ts_session *s, ts_error *err)
     if (status)
         return status;
     const char *name = s->profile_name ? s->profile_name : strcmp(s->engine, "ref64") == 0 ? "exact" : "ts";
-    s->profile = ts_profile_find(name);
-    return s->profile ? TS_OK : ts_fail(err, TS_USAGE, NULL, "--profile", "'%s' is none of exact, ts", name);
+    const ts_profile *named = ts_profile_find(name);
+    if (!named)
+        return ts_fail(err, TS_USAGE, NULL, "--profile", "'%s' is none of exact, ts", name);
+    s->own = *named;
+    s->profile = &s->own;
+    if (s->kv_name && !ts_kv_find(s->kv_name, &s->own.kv))
+        return ts_fail(err, TS_USAGE, NULL, "--kv", "'%s' is none of real, bf16, f16", s->kv_name);
+    return TS_OK;
 }
 
 static ts_status open_runner(ts_session *s, ts_error *err)

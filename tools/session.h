@@ -8,11 +8,12 @@
 
 typedef struct {
     /* set by options */
-    const char *model, *prompt, *prompt_file, *ids_text, *engine, *profile_name;
+    const char *model, *prompt, *prompt_file, *ids_text, *engine, *profile_name, *kv_name;
     int64_t threads, n; /* n: tokens after the prompt */
     bool json;
     /* set by ts_session_open */
-    const ts_profile *profile;
+    const ts_profile *profile; /* the named one, with the KV dtype of kv_name */
+    ts_profile own;
     ts_weights *weights;
     ts_tokenizer *tokenizer; /* NULL with ids_text */
     ts_runner *runner;

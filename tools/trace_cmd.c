@@ -17,6 +17,7 @@ static int parse(int argc, char **argv, ts_session *s, const char **out)
         {"tokens", 'n', TS_OPT_INT, &s->n, 0, INT32_MAX, "N", "then decode N greedy tokens, one by one (0)"},
         {"engine", 'e', TS_OPT_TEXT, &s->engine, 0, 0, "E", "fast (default), ref32 or ref64"},
         {"profile", 0, TS_OPT_TEXT, &s->profile_name, 0, 0, "P", "ts or exact (ts; exact for ref64)"},
+        {"kv", 0, TS_OPT_TEXT, &s->kv_name, 0, 0, "D", "dtype of the KV cache: real, bf16 or f16 (the profile's)"},
         {"threads", 't', TS_OPT_INT, &s->threads, 1, TS_MAX_THREADS, "N", "of fast; the bits do not depend on it"},
         {"out", 'o', TS_OPT_TEXT, out, 0, 0, "FILE", "the trace, .safetensors"},
         {"json", 0, TS_OPT_FLAG, &s->json, 0, 0, NULL, "the result as a JSON object"},
@@ -72,6 +73,7 @@ static ts_status write_trace(const ts_session *s, const ts_trace *trace, const i
         {"schema", "1"},
         {"engine", s->engine},
         {"profile", s->profile->name},
+        {"kv", ts_kv_name(s->profile->kv)},
         {"model_sha256", s->weights->sha256},
         {"ids", ids_text},
         {"decoded", more_text},
@@ -115,6 +117,7 @@ static int report(const ts_session *s, const ts_trace *trace, const char *path)
     cJSON_AddStringToObject(o, "out", path);
     cJSON_AddStringToObject(o, "engine", s->engine);
     cJSON_AddStringToObject(o, "profile", s->profile->name);
+    cJSON_AddStringToObject(o, "kv", ts_kv_name(s->profile->kv));
     cJSON_AddStringToObject(o, "model_sha256", s->weights->sha256);
     cJSON_AddNumberToObject(o, "tensors", (double)ts_trace_count(trace));
     cJSON_AddNumberToObject(o, "tokens", (double)s->n_ids + (double)s->n);

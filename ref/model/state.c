@@ -1,10 +1,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "kv.h"
 #include "model.h"
-#include "num/convert.h"
 
-static bool layer_state_new(const ts_config *c, bool full, bool bf16, int64_t pages, const int32_t *table,
+static bool layer_state_new(const ts_config *c, bool full, ts_kv_dtype dtype, int64_t pages, const int32_t *table,
                             ts_layer_state *l)
 {
     if (!full) {
@@ -14,9 +14,10 @@ static bool layer_state_new(const ts_config *c, bool full, bool bf16, int64_t pa
         return l->conv && l->S;
     }
     size_t elements = (size_t)(pages * TS_PAGE * c->Hkv * c->D);
-    l->kv = (ts_kv){.bf16 = bf16, .page = TS_PAGE, .pages = pages, .table = table};
-    l->kv.k = calloc(elements, bf16 ? sizeof(uint16_t) : sizeof(ts_real));
-    l->kv.v = calloc(elements, bf16 ? sizeof(uint16_t) : sizeof(ts_real));
+    size_t size = dtype == TS_KV_REAL ? sizeof(ts_real) : sizeof(uint16_t);
+    l->kv = (ts_kv){.dtype = dtype, .page = TS_PAGE, .pages = pages, .table = table};
+    l->kv.k = calloc(elements, size);
+    l->kv.v = calloc(elements, size);
     return l->kv.k && l->kv.v;
 }
 
@@ -38,7 +39,7 @@ ts_status ts_state_new(const ts_ref_model *m, int64_t capacity, ts_ref_state **o
     for (int64_t i = 0; ok && i < s->pages; i++)
         s->table[i] = (int32_t)i;
     for (int64_t i = 0; ok && i < c->layers; i++)
-        ok = layer_state_new(c, c->full[i], m->profile->kv == TS_KV_BF16, s->pages, s->table, &s->layer[i]);
+        ok = layer_state_new(c, c->full[i], m->profile->kv, s->pages, s->table, &s->layer[i]);
     if (!ok) {
         ts_state_free(s);
         return ts_fail(err, TS_BAD, m->w->path, NULL, "out of memory for %lld tokens of state",
@@ -70,11 +71,7 @@ static void trace_kv(const ts_config *c, const ts_kv *kv, const void *pool, int6
     ts_real *y = malloc((size_t)(c->Hkv * len * c->D) * sizeof *y);
     for (int64_t h = 0; y && h < c->Hkv; h++)
         for (int64_t j = 0; j < len; j++)
-            for (int64_t d = 0; d < c->D; d++) {
-                int64_t at = ((kv->table[j / kv->page] * c->Hkv + h) * kv->page + j % kv->page) * c->D + d;
-                y[(h * len + j) * c->D + d] = kv->bf16 ? (ts_real)ts_bf16_to_f32(((const uint16_t *)pool)[at])
-                                                       : ((const ts_real *)pool)[at];
-            }
+            ts_kv_read(kv, pool, ts_kv_index(kv, c->Hkv, c->D, j, h), c->D, y + (h * len + j) * c->D);
     ts_trace_put(out, name, ts_real_dtype, 3, (int64_t[]){c->Hkv, len, c->D}, y);
     free(y);
 }

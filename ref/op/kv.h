@@ -12,15 +12,21 @@ static inline int64_t ts_kv_index(const ts_kv *kv, int64_t Hkv, int64_t D, int64
     return ((page * Hkv + h) * kv->page + j % kv->page) * D;
 }
 
-/* out[c] = pool element i + c, c < n, widened exactly */
+/* Pool element i, widened exactly */
+static inline ts_real ts_kv_element(const ts_kv *kv, const void *pool, int64_t i)
+{
+    if (kv->dtype == TS_KV_BF16)
+        return (ts_real)ts_bf16_to_f32(((const uint16_t *)pool)[i]);
+    if (kv->dtype == TS_KV_F16)
+        return (ts_real)ts_f16_to_f32(((const uint16_t *)pool)[i]);
+    return ((const ts_real *)pool)[i];
+}
+
+/* out[c] = pool element i + c, c < n */
 static inline void ts_kv_read(const ts_kv *kv, const void *pool, int64_t i, int64_t n, ts_real *out)
 {
-    if (kv->bf16)
-        for (int64_t c = 0; c < n; c++)
-            out[c] = (ts_real)ts_bf16_to_f32(((const uint16_t *)pool)[i + c]);
-    else
-        for (int64_t c = 0; c < n; c++)
-            out[c] = ((const ts_real *)pool)[i + c];
+    for (int64_t c = 0; c < n; c++)
+        out[c] = ts_kv_element(kv, pool, i + c);
 }
 
 #endif

@@ -15,6 +15,7 @@ typedef struct {
     uint16_t infinity;
     float (*widen)(uint16_t h);
     uint16_t (*narrow)(float x);
+    uint16_t (*narrow_double)(double x);
 } format;
 
 static float widen_bf16(uint16_t h)
@@ -22,8 +23,8 @@ static float widen_bf16(uint16_t h)
     return ts_bf16_to_f32(h);
 }
 
-static const format bf16 = {7, 127, 0x7f80, widen_bf16, ts_f32_to_bf16};
-static const format f16 = {10, 15, 0x7c00, ts_f16_to_f32, ts_f32_to_f16};
+static const format bf16 = {7, 127, 0x7f80, widen_bf16, ts_f32_to_bf16, ts_f64_to_bf16};
+static const format f16 = {10, 15, 0x7c00, ts_f16_to_f32, ts_f32_to_f16, ts_f64_to_f16};
 
 /* The value of a pattern. Infinity counts as the next power of two, so that the
  * edge of overflow is the midpoint of the last pair. */
@@ -118,6 +119,8 @@ static void overflow_gives_infinity(void **state)
     assert_int_equal(ts_f64_to_bf16(0x1.ffp127), 0x7f80);
     assert_int_equal(ts_f64_to_bf16(-0x1p1000), 0xff80);
     assert_int_equal(ts_f64_to_bf16((double)INFINITY), 0x7f80);
+    assert_int_equal(ts_f64_to_f16(-0x1p1000), 0xfc00);
+    assert_int_equal(ts_f64_to_f16((double)INFINITY), 0x7c00);
 }
 
 static void a_nan_stays_a_nan(void **state)
@@ -136,26 +139,33 @@ static void a_nan_stays_a_nan(void **state)
         double x;
         memcpy(&x, &u, sizeof x);
         assert_int_equal(ts_f64_to_bf16(x), 0xffc0 | (uint64_t)1 << bit >> 45);
+        assert_int_equal(ts_f64_to_f16(x), 0xfe00 | (uint64_t)1 << bit >> 42);
     }
 }
 
 /* A detour through f32 would pull the neighbours of a midpoint onto it. */
+static void check_double(const format *f)
+{
+    for (uint16_t h = 0; h < f->infinity; h++) {
+        uint16_t above = (uint16_t)(h + 1), even = h & 1 ? above : h;
+        double mid = (value(f, h) + value(f, above)) / 2;
+        assert_int_equal(f->narrow_double(value(f, h)), h);
+        assert_int_equal(f->narrow_double(mid), even);
+        assert_int_equal(f->narrow_double(nextafter(mid, 0)), h);
+        assert_int_equal(f->narrow_double(nextafter(mid, 1e300)), above);
+        assert_int_equal(f->narrow_double(-mid), 0x8000 | even);
+        assert_int_equal(f->narrow_double(-nextafter(mid, 0)), 0x8000 | h);
+        assert_int_equal(f->narrow_double(-nextafter(mid, 1e300)), 0x8000 | above);
+    }
+    assert_int_equal(f->narrow_double(-0.0), 0x8000);
+    assert_int_equal(f->narrow_double(-0x1p-1074), 0x8000);
+}
+
 static void double_is_rounded_once(void **state)
 {
     (void)state;
-    for (uint16_t h = 0; h < bf16.infinity; h++) {
-        uint16_t above = (uint16_t)(h + 1), even = h & 1 ? above : h;
-        double mid = (value(&bf16, h) + value(&bf16, above)) / 2;
-        assert_int_equal(ts_f64_to_bf16(value(&bf16, h)), h);
-        assert_int_equal(ts_f64_to_bf16(mid), even);
-        assert_int_equal(ts_f64_to_bf16(nextafter(mid, 0)), h);
-        assert_int_equal(ts_f64_to_bf16(nextafter(mid, 1e300)), above);
-        assert_int_equal(ts_f64_to_bf16(-mid), 0x8000 | even);
-        assert_int_equal(ts_f64_to_bf16(-nextafter(mid, 0)), 0x8000 | h);
-        assert_int_equal(ts_f64_to_bf16(-nextafter(mid, 1e300)), 0x8000 | above);
-    }
-    assert_int_equal(ts_f64_to_bf16(-0.0), 0x8000);
-    assert_int_equal(ts_f64_to_bf16(-0x1p-1074), 0x8000);
+    check_double(&bf16);
+    check_double(&f16);
 }
 
 static void random_patterns_agree_with_the_definition(void **state)
@@ -166,6 +176,7 @@ static void random_patterns_agree_with_the_definition(void **state)
         ts_philox(counter, key, r);
         float x = ts_float(r[0]), small = ts_float((r[1] & 0x8fffffff) | 0x30000000); /* 2^-31 .. 2: f16 */
         double wide = ldexp(1 + r[2] * 0x1p-32 + r[3] * 0x1p-52, (int)(r[0] % 300) - 150);
+        double half = ldexp(1 + r[2] * 0x1p-32 + r[3] * 0x1p-52, (int)(r[0] % 45) - 28);
         if (!isnan(x)) {
             assert_int_equal(ts_f32_to_bf16(x), nearest(&bf16, (double)x));
             assert_int_equal(ts_f32_to_f16(x), nearest(&f16, (double)x));
@@ -173,6 +184,8 @@ static void random_patterns_agree_with_the_definition(void **state)
         assert_int_equal(ts_f32_to_f16(small), nearest(&f16, (double)small));
         assert_int_equal(ts_f64_to_bf16(wide), nearest(&bf16, wide));
         assert_int_equal(ts_f64_to_bf16(-wide), nearest(&bf16, -wide));
+        assert_int_equal(ts_f64_to_f16(half), nearest(&f16, half));
+        assert_int_equal(ts_f64_to_f16(-half), nearest(&f16, -half));
     }
 }
 

@@ -278,8 +278,8 @@ static void free_pages_are_poisoned(void **state)
         while (!asym->cfg.full[layer])
             layer++;
         ts_kv kv = ts_engine_kv(e, layer);
-        float k = kv.bf16 ? ts_bf16_to_f32(*(const uint16_t *)kv.k) : *(const float *)kv.k;
-        float v = kv.bf16 ? ts_bf16_to_f32(*(const uint16_t *)kv.v) : *(const float *)kv.v;
+        float k = kv.dtype ? ts_bf16_to_f32(*(const uint16_t *)kv.k) : *(const float *)kv.k;
+        float v = kv.dtype ? ts_bf16_to_f32(*(const uint16_t *)kv.v) : *(const float *)kv.v;
         assert_true(k != k && v != v);
         ts_engine_free(e);
     }

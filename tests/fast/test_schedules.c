@@ -21,7 +21,7 @@ typedef struct {
     ts_op_id op;
     int64_t dim[TS_MAX_OP_DIMS]; /* as in op->dim */
     weights w;
-    int64_t bf16; /* KV */
+    ts_kv_dtype kv;
 } shape;
 
 /* Odd sizes, so that every block has a tail, and even ones, so that it has none. */
@@ -53,10 +53,13 @@ static const shape shapes[] = {
     {.op = TS_OP_GDN_CHUNK64, .dim = {65, 1, 3, 40, 72, 0}},
     {.op = TS_OP_ROPE, .dim = {9, 3, 20, 10}},
     {.op = TS_OP_KV_STORE, .dim = {19, 3, 20, 7}},
-    {.op = TS_OP_KV_STORE, .dim = {19, 3, 20, 7}, .bf16 = 1},
+    {.op = TS_OP_KV_STORE, .dim = {19, 3, 20, 7}, .kv = TS_KV_BF16},
+    {.op = TS_OP_KV_STORE, .dim = {19, 3, 20, 7}, .kv = TS_KV_F16},
     {.op = TS_OP_ATTENTION, .dim = {5, 6, 2, 72, 3, 0}},
-    {.op = TS_OP_ATTENTION, .dim = {5, 6, 2, 64, 3, 0}, .bf16 = 1},
-    {.op = TS_OP_ATTENTION, .dim = {5, 4, 4, 40, 4, 100}, .bf16 = 1},
+    {.op = TS_OP_ATTENTION, .dim = {5, 6, 2, 64, 3, 0}, .kv = TS_KV_BF16},
+    {.op = TS_OP_ATTENTION, .dim = {5, 6, 2, 64, 3, 0}, .kv = TS_KV_F16},
+    {.op = TS_OP_ATTENTION, .dim = {5, 4, 4, 40, 4, 100}, .kv = TS_KV_BF16},
+    {.op = TS_OP_ATTENTION, .dim = {5, 4, 4, 40, 4, 100}, .kv = TS_KV_F16},
     {.op = TS_OP_ATTENTION, .dim = {2, 2, 1, 4, 70, 0}},
     {.op = TS_OP_MATMUL_DOT32, .dim = {71, 9, 1100}, .w = W_BF16},
     {.op = TS_OP_MATMUL_DOT32, .dim = {7, 9, 100}, .w = W_F16},
@@ -129,16 +132,17 @@ static void *make_matrix(fixture *f, weights w, int64_t N, int64_t K, uint32_t s
 }
 
 /* A pool of 128 tokens a partition and one page more, its pages in reverse order. */
-static void *make_kv(fixture *f, ts_kv *kv, int64_t bf16, int64_t tokens, int64_t width, size_t *size)
+static void *make_kv(fixture *f, ts_kv *kv, ts_kv_dtype dtype, int64_t tokens, int64_t width, size_t *size)
 {
     int64_t pages = tokens / PAGE + 1, n = pages * PAGE * width;
     int32_t *table = allocate((size_t)pages * sizeof *table);
     for (int64_t i = 0; i < pages; i++)
         table[i] = (int32_t)(pages - 1 - i);
-    void *k = bf16 ? (void *)narrow(n, 20, ts_f32_to_bf16) : normal(n, 20);
-    void *v = bf16 ? (void *)narrow(n, 21, ts_f32_to_bf16) : normal(n, 21);
-    *kv = (ts_kv){bf16, PAGE, pages, table, k, v};
-    *size = (size_t)n * (bf16 ? sizeof(uint16_t) : sizeof(float));
+    uint16_t (*to)(float) = dtype == TS_KV_F16 ? ts_f32_to_f16 : ts_f32_to_bf16;
+    void *k = dtype ? (void *)narrow(n, 20, to) : normal(n, 20);
+    void *v = dtype ? (void *)narrow(n, 21, to) : normal(n, 21);
+    *kv = (ts_kv){dtype, PAGE, pages, table, k, v};
+    *size = (size_t)n * (dtype ? sizeof(uint16_t) : sizeof(float));
     f->more[0] = v;
     f->more[1] = table;
     f->v_size = *size;
@@ -181,7 +185,7 @@ static void make_field(fixture *f, int i, const shape *s)
     int64_t n = ts_field_count(f->op, d, &f->args);
     if (d->kind == TS_FIELD_KV) {
         int64_t tokens = s->op == TS_OP_ATTENTION ? s->dim[4] * 128 : 64;
-        f->field[i] = make_kv(f, (ts_kv *)(void *)slot, s->bf16, tokens, n, &f->size[i]);
+        f->field[i] = make_kv(f, (ts_kv *)(void *)slot, s->kv, tokens, n, &f->size[i]);
         return;
     }
     f->size[i] = (size_t)n * (d->kind == TS_FIELD_I8 ? 1 : sizeof(float));

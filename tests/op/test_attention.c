@@ -11,18 +11,18 @@ typedef struct {
 } pool;
 
 /* Every second pool page is free, the used ones are in descending order, everything starts as NaN. */
-static pool pool_new(const ts_ref *ref, int64_t bf16, int64_t page, int64_t tokens, int64_t Hkv, int64_t D)
+static pool pool_new(const ts_ref *ref, ts_kv_dtype dtype, int64_t page, int64_t tokens, int64_t Hkv, int64_t D)
 {
     int64_t used = (tokens + page - 1) / page, pages = 2 * used + 1, n = pages * Hkv * page * D;
-    pool p = {.kv = {.bf16 = bf16, .page = page, .pages = pages}};
-    size_t size = (bf16 ? 2 : ref->dtype == TS_F64 ? 8 : 4) * (size_t)n;
+    pool p = {.kv = {.dtype = dtype, .page = page, .pages = pages}};
+    size_t size = (dtype != TS_KV_REAL ? 2 : ref->dtype == TS_F64 ? 8 : 4) * (size_t)n;
     p.table = (int32_t *)room(used, sizeof *p.table);
     for (int64_t i = 0; i < used; i++)
         p.table[i] = (int32_t)(pages - 2 - 2 * i);
     p.kv.table = p.table;
     p.kv.k = room((int64_t)size, 1);
     p.kv.v = room((int64_t)size, 1);
-    memset(p.kv.k, 0xff, size); /* NaN in bf16, f32 and f64 */
+    memset(p.kv.k, 0xff, size); /* NaN in every dtype */
     memset(p.kv.v, 0xff, size);
     return p;
 }
@@ -78,7 +78,7 @@ static double compare(const ts_safetensors *f, const char *name, const char *par
 }
 
 /* out, m, l and acc of one golden case in ref64, K and V stored as bf16 or as double. */
-static double golden_case(const ts_safetensors *f, const char *name, const char *kv, int64_t window, int64_t bf16)
+static double golden_case(const ts_safetensors *f, const char *name, const char *kv, int64_t window, ts_kv_dtype dtype)
 {
     const ts_tensor *q = golden_tensor(f, name, "q"), *acc = golden_tensor(f, name, "acc");
     const ts_tensor *keys = golden_tensor(f, kv, "k");
@@ -87,7 +87,7 @@ static double golden_case(const ts_safetensors *f, const char *name, const char 
     double *q64 = golden_f64(f, name, "q"), *k = by_token(f, kv, "k"), *v = by_token(f, kv, "v");
     double *o = doubles(T * Hq * D), *m = doubles(n), *l = doubles(n), *inner = doubles(n * D);
     int32_t *pos = golden_i32(f, name, "t"), *len = golden_i32(f, name, "len");
-    pool p = pool_new(&ts_ref64, bf16, PAGE, tokens, Hkv, D);
+    pool p = pool_new(&ts_ref64, dtype, PAGE, tokens, Hkv, D);
     int32_t most = 0;
     for (int64_t t = 0; t < T; t++)
         most = len[t] > most ? len[t] : most;
@@ -120,8 +120,8 @@ static void outside_goldens(void **state)
     ts_safetensors *f = golden_open("golden/external/attention-split.safetensors");
     double worst = 0;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        for (int64_t bf16 = 0; bf16 < 2; bf16++)
-            worst = fmax(worst, golden_case(f, cases[i].name, cases[i].kv, cases[i].window, bf16));
+        for (int d = TS_KV_REAL; d <= TS_KV_BF16; d++)
+            worst = fmax(worst, golden_case(f, cases[i].name, cases[i].kv, cases[i].window, (ts_kv_dtype)d));
     print_message("%zu goldens, KV as bf16 and as double: within %.2g\n", sizeof cases / sizeof *cases, worst);
     assert_true(worst <= 1e-12);
     ts_safetensors_close(f);
@@ -154,7 +154,7 @@ static void scene_free(scene *s)
 /* Row `first` .. first+T-1 of the scene into o, KV bf16 in pages of `page`. */
 static void attend(const scene *s, int64_t page, int64_t first, int64_t T, int64_t parts, int64_t window, float *o)
 {
-    pool p = pool_new(&ts_ref32, 1, page, TOKENS, HKV, D);
+    pool p = pool_new(&ts_ref32, TS_KV_BF16, page, TOKENS, HKV, D);
     put(&ts_ref32, &p, s->k, s->v, 0, 100, HKV, D);
     put(&ts_ref32, &p, s->k, s->v, 100, TOKENS - 100, HKV, D);
     ts_attention_args a = {.T = T, .Hq = HQ, .Hkv = HKV, .D = D, .parts = parts, .window = window, .scale = 0.158};
@@ -265,7 +265,7 @@ static void store_rounds_once(void **state)
     const float x[4] = {0x1.01p0f, 0x1.03p0f, NAN, 0x1p-149f};
     const double y[4] = {0x1.01p0 + 0x1p-40, 0x1.03p0, (double)NAN, 0x1p-149};
     const uint16_t want32[4] = {0x3f80, 0x3f82, 0, 0}, want64[4] = {0x3f81, 0x3f82, 0, 0};
-    pool a = pool_new(&ts_ref32, 1, PAGE, 20, 1, 4), b = pool_new(&ts_ref64, 1, PAGE, 20, 1, 4);
+    pool a = pool_new(&ts_ref32, TS_KV_BF16, PAGE, 20, 1, 4), b = pool_new(&ts_ref64, TS_KV_BF16, PAGE, 20, 1, 4);
     ts_kv_store_args to32 = {1, 1, 4, 17, x, x, a.kv}, to64 = {1, 1, 4, 17, ts_f64(y), ts_f64(y), b.kv};
     ts_ref32.op(TS_OP_KV_STORE, &to32);
     ts_ref64.op(TS_OP_KV_STORE, &to64);
@@ -282,13 +282,56 @@ static void store_rounds_once(void **state)
     pool_free(&b);
 }
 
+/* The same for f16, whose range ends: 65520 is half way to 2^16, 2^-25 half way to the smallest subnormal. */
+static void store_f16(void **state)
+{
+    (void)state;
+    enum { CH = 10 };
+    const float x[CH] = {0x1.002p0f, 0x1.006p0f, 65519.996f, 65520, -65520, 1e30f, 0x1p-25f, 0x1.8p-24f, -0.0f, NAN};
+    const double y[CH] = {0x1.002p0 + 0x1p-40, 0x1.006p0,         65520 - 0x1p-30, 65520, -65520, 1e300,
+                          0x1p-25 + 0x1p-70,   -0x1p-25 - 0x1p-70, -0.0,           (double)NAN};
+    const uint16_t want32[CH] = {0x3c00, 0x3c02, 0x7bff, 0x7c00, 0xfc00, 0x7c00, 0, 2, 0x8000};
+    const uint16_t want64[CH] = {0x3c01, 0x3c02, 0x7bff, 0x7c00, 0xfc00, 0x7c00, 1, 0x8001, 0x8000};
+    pool a = pool_new(&ts_ref32, TS_KV_F16, PAGE, 20, 1, CH), b = pool_new(&ts_ref64, TS_KV_F16, PAGE, 20, 1, CH);
+    put(&ts_ref32, &a, x, x, 0, 1, 1, CH);
+    put(&ts_ref64, &b, y, y, 0, 1, 1, CH);
+    const uint16_t *got32 = (uint16_t *)a.kv.k + (int64_t)a.table[0] * PAGE * CH;
+    const uint16_t *got64 = (uint16_t *)b.kv.v + (int64_t)b.table[0] * PAGE * CH;
+    assert_memory_equal(got32, want32, (CH - 1) * sizeof *want32);
+    assert_memory_equal(got64, want64, (CH - 1) * sizeof *want64);
+    assert_true(isnan(ts_f16_to_f32(got32[CH - 1])) && isnan(ts_f16_to_f32(got64[CH - 1])));
+    pool_free(&a);
+    pool_free(&b);
+}
+
+/* One key: its weight is 1, and o is the stored value, widened. */
+static void attention_reads_f16(void **state)
+{
+    (void)state;
+    enum { CH = 7 };
+    const float x[CH] = {1, 0x1.002p0f, -65504, 0x1p-24f, -0x1.ffcp-15f, 0x1p-26f, 0.1f};
+    const float want[CH] = {1, 1, -65504, 0x1p-24f, -0x1.ff8p-15f, 0, 0x1.998p-4f};
+    const float q[CH] = {0};
+    const int32_t pos = 0, len = 1;
+    float o[CH];
+    pool p = pool_new(&ts_ref32, TS_KV_F16, PAGE, 20, 1, CH);
+    put(&ts_ref32, &p, x, x, 0, 1, 1, CH);
+    ts_attention_args a = {
+        .T = 1, .Hq = 1, .Hkv = 1, .D = CH, .parts = 1, .scale = 1, .q = q, .pos = &pos, .len = &len, .o = o};
+    a.kv = p.kv;
+    ts_ref32.op(TS_OP_ATTENTION, &a);
+    for (int c = 0; c < CH; c++)
+        assert_true(o[c] == want[c]);
+    pool_free(&p);
+}
+
 /* Token j, head h, channel c lie where case/args.h says, in k and in v, and nothing else is written. */
 static void layout(void **state)
 {
     (void)state;
     enum { POS = 13, N = 9, H = 3, CH = 5, SMALL = 4 };
     float *k = generated("index", 1, N * H * CH), *v = generated("normal", 2, N * H * CH);
-    pool p = pool_new(&ts_ref32, 0, SMALL, POS + N, H, CH);
+    pool p = pool_new(&ts_ref32, TS_KV_REAL, SMALL, POS + N, H, CH);
     ts_kv_store_args a = {N, H, CH, POS, k, v, p.kv};
     ts_ref32.op(TS_OP_KV_STORE, &a);
     for (int i = 0; i < N * H * CH; i++) {
@@ -309,7 +352,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(outside_goldens),   cmocka_unit_test(bits_of_a_row), cmocka_unit_test(ref32_to_the_bit),
-        cmocka_unit_test(store_rounds_once), cmocka_unit_test(layout),
+        cmocka_unit_test(store_rounds_once), cmocka_unit_test(store_f16),     cmocka_unit_test(attention_reads_f16),
+        cmocka_unit_test(layout),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,7 +27,8 @@ typedef struct {
     const char *spec[TS_MAX_FIELDS];
     bool adverse; /* special or cancelling values: the bound must hold, a wrong output may pass */
     ts_weight_format format;
-    int64_t bits, bf16; /* MLX bits; KV pages in bf16 */
+    int64_t bits; /* MLX */
+    ts_kv_dtype kv;
 } inputs;
 
 static const inputs table[] = {
@@ -84,9 +85,11 @@ static const inputs table[] = {
      .spec = {"normal", "normal", NULL, "uniform:-40:0", "uniform:0:1"},
      .adverse = true},
     {.op = TS_OP_ROPE, .dim = {40, 8, 64, 32}, .spec = {NULL, "uniform:-1:1", "uniform:-1:1"}},
-    {.op = TS_OP_KV_STORE, .dim = {20, 2, 32, 5}, .bf16 = 1},
+    {.op = TS_OP_KV_STORE, .dim = {20, 2, 32, 5}, .kv = TS_KV_BF16},
+    {.op = TS_OP_KV_STORE, .dim = {20, 2, 32, 5}, .kv = TS_KV_F16},
     {.op = TS_OP_ATTENTION, .dim = {5, 4, 2, 64, 3, 0}, .param = {0.125}},
-    {.op = TS_OP_ATTENTION, .dim = {5, 2, 1, 40, 3, 50}, .param = {0.3}, .spec = {"normal:4"}, .bf16 = 1},
+    {.op = TS_OP_ATTENTION, .dim = {5, 2, 1, 40, 3, 50}, .param = {0.3}, .spec = {"normal:4"}, .kv = TS_KV_BF16},
+    {.op = TS_OP_ATTENTION, .dim = {5, 2, 1, 40, 3, 50}, .param = {0.3}, .spec = {"normal:4"}, .kv = TS_KV_F16},
     {.op = TS_OP_ATTENTION, .dim = {5, 2, 1, 32, 3, 0}, .param = {1}, .spec = {"normal:40"}, .adverse = true},
     {.op = TS_OP_MATMUL_DOT32, .dim = {40, 30, 512}, .format = TS_W_BF16},
     {.op = TS_OP_MATMUL_DOT32, .dim = {10, 30, 70}, .format = TS_W_F32, .spec = {"normal:1e-20"}},
@@ -208,14 +211,14 @@ static void build_matrix(built *b, const inputs *in, int field, int64_t N, int64
 }
 
 /* One pool half, k or v, for both precisions. */
-static void build_pool(built *b, bool bf16, uint32_t stream, int64_t n, void **p32, void **p64)
+static void build_pool(built *b, ts_kv_dtype dtype, uint32_t stream, int64_t n, void **p32, void **p64)
 {
     float *x = generated(b, NULL, stream, n);
     uint16_t *h = own(b, n, sizeof *h);
     for (int64_t i = 0; i < n; i++)
-        h[i] = ts_f32_to_bf16(x[i]);
-    *p32 = bf16 ? (void *)h : (void *)x;
-    *p64 = bf16 ? (void *)h : (void *)widened(b, x, n);
+        h[i] = dtype == TS_KV_F16 ? ts_f32_to_f16(x[i]) : ts_f32_to_bf16(x[i]);
+    *p32 = dtype ? (void *)h : (void *)x;
+    *p64 = dtype ? (void *)h : (void *)widened(b, x, n);
 }
 
 static void build_kv(built *b, const inputs *in, const ts_field *f, int64_t Hkv, int64_t D)
@@ -224,9 +227,9 @@ static void build_kv(built *b, const inputs *in, const ts_field *f, int64_t Hkv,
     int32_t *pages = own(b, PAGES, sizeof *pages);
     for (int32_t i = 0; i < PAGES; i++)
         pages[i] = i * 5 % PAGES;
-    ts_kv kv32 = {.bf16 = in->bf16, .page = PAGE, .pages = PAGES, .table = pages}, kv64 = kv32;
-    build_pool(b, in->bf16, 11, PAGES * PAGE * Hkv * D, &kv32.k, &kv64.k);
-    build_pool(b, in->bf16, 12, PAGES * PAGE * Hkv * D, &kv32.v, &kv64.v);
+    ts_kv kv32 = {.dtype = in->kv, .page = PAGE, .pages = PAGES, .table = pages}, kv64 = kv32;
+    build_pool(b, in->kv, 11, PAGES * PAGE * Hkv * D, &kv32.k, &kv64.k);
+    build_pool(b, in->kv, 12, PAGES * PAGE * Hkv * D, &kv32.v, &kv64.v);
     memcpy(b->args32.bytes + f->offset, &kv32, sizeof kv32);
     memcpy(b->args64.bytes + f->offset, &kv64, sizeof kv64);
 }

@@ -19,7 +19,10 @@ static ts_err kv_get(const ts_attention_args *a, const void *pool, int64_t j, in
 {
     const ts_kv *kv = &a->kv;
     int64_t at = ((kv->table[j / kv->page] * a->Hkv + h) * kv->page + j % kv->page) * a->D + c;
-    return ts_err_exact(kv->bf16 ? ts_bf16_to_f32(((const uint16_t *)pool)[at]) : ((const float *)pool)[at]);
+    uint16_t half = kv->dtype == TS_KV_REAL ? 0 : ((const uint16_t *)pool)[at];
+    return ts_err_exact(kv->dtype == TS_KV_BF16  ? ts_bf16_to_f32(half)
+                        : kv->dtype == TS_KV_F16 ? ts_f16_to_f32(half)
+                                                 : ((const float *)pool)[at]);
 }
 
 static bool visible(const ts_attention_args *a, int64_t t, int64_t j)

@@ -14,7 +14,7 @@ static void *member(const ts_call *c, size_t offset)
 static size_t element_size(const ts_call *c, const ts_field *f)
 {
     if (f->kind == TS_FIELD_KV)
-        return ((ts_kv *)member(c, f->offset))->bf16 ? 2 : c->wide ? sizeof(double) : sizeof(float);
+        return ((ts_kv *)member(c, f->offset))->dtype ? 2 : c->wide ? sizeof(double) : sizeof(float);
     if (f->kind == TS_FIELD_I8)
         return 1;
     return f->kind == TS_FIELD_I32 ? sizeof(int32_t) : c->wide ? sizeof(double) : sizeof(float);
@@ -358,8 +358,8 @@ bool ts_call_has(const ts_call *c, int field)
 
 static ts_dtype field_dtype(const ts_call *c, const ts_field *f)
 {
-    if (f->kind == TS_FIELD_KV && ((const ts_kv *)member(c, f->offset))->bf16)
-        return TS_BF16;
+    if (f->kind == TS_FIELD_KV && ((const ts_kv *)member(c, f->offset))->dtype)
+        return ((const ts_kv *)member(c, f->offset))->dtype == TS_KV_F16 ? TS_F16 : TS_BF16;
     if (f->kind == TS_FIELD_I8)
         return TS_I8;
     return f->kind == TS_FIELD_I32 ? TS_I32 : c->wide ? TS_F64 : TS_F32;

@@ -6,7 +6,7 @@
  *   i32     "iota:START", "list:a,b,c" (cycled), "ints:LO:HI"
  *   i8      "ints:LO:HI"
  *   matrix  "bf16/GEN", "f16/GEN", "f32/GEN", "mlxB.gG/GEN of scales/GEN of biases", bf16 unless "/f16" or "/f32"
- * follows kv      "bf16|real/GEN/PAGE/FILLED/CAPACITY/SPARE": FILLED tokens of CAPACITY in a shuffled pool with
+ * follows kv      "bf16|f16|real/GEN/PAGE/FILLED/CAPACITY/SPARE": FILLED tokens of CAPACITY in a shuffled pool with
  *           SPARE free pages; everything not filled is NaN */
 #ifndef TS_CHECK_CALL_H
 #define TS_CHECK_CALL_H

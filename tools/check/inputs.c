@@ -167,14 +167,15 @@ ts_status ts_input_matrix(const ts_input *in, int64_t N, int64_t K, ts_matrix *m
 }
 
 typedef struct {
-    char format[8], gen[96];
+    ts_kv_dtype dtype;
+    char gen[96];
     long long page, filled, capacity, spare;
 } kv_spec;
 
 static bool parse_kv(const char *spec, kv_spec *k)
 {
-    char n[4][24];
-    if (!part(spec, 0, k->format, sizeof k->format) || !part(spec, 1, k->gen, sizeof k->gen))
+    char n[4][24], dtype[8];
+    if (!part(spec, 0, dtype, sizeof dtype) || !ts_kv_find(dtype, &k->dtype) || !part(spec, 1, k->gen, sizeof k->gen))
         return false;
     for (int i = 0; i < 4; i++)
         if (!part(spec, 2 + i, n[i], sizeof n[i]))
@@ -183,8 +184,7 @@ static bool parse_kv(const char *spec, kv_spec *k)
     k->filled = atoll(n[1]);
     k->capacity = atoll(n[2]);
     k->spare = atoll(n[3]);
-    bool known = strcmp(k->format, "bf16") == 0 || strcmp(k->format, "real") == 0;
-    return known && k->page > 0 && k->page <= 4096 && k->filled >= 0 && k->filled <= k->capacity &&
+    return k->page > 0 && k->page <= 4096 && k->filled >= 0 && k->filled <= k->capacity &&
            k->capacity < 1 << 20 && k->spare >= 0 && k->spare < 1 << 20;
 }
 
@@ -214,16 +214,16 @@ ts_status ts_input_kv_shape(const ts_input *in, ts_kv *kv, int32_t **table, int6
     if (!*table)
         return ts_no_memory(err, (unsigned long)pages * 4);
     shuffle(in, *table, pages);
-    *kv = (ts_kv){.bf16 = strcmp(k.format, "bf16") == 0, .page = k.page, .pages = pages, .table = *table};
+    *kv = (ts_kv){.dtype = k.dtype, .page = k.page, .pages = pages, .table = *table};
     return TS_OK;
 }
 
 static void put(const ts_kv *kv, void *pools, int64_t at, float x)
 {
-    if (kv->bf16)
-        ((uint16_t *)pools)[at] = ts_f32_to_bf16(x);
-    else
+    if (kv->dtype == TS_KV_REAL)
         ((float *)pools)[at] = x;
+    else
+        ((uint16_t *)pools)[at] = kv->dtype == TS_KV_F16 ? ts_f32_to_f16(x) : ts_f32_to_bf16(x);
 }
 
 ts_status ts_input_kv_fill(const ts_input *in, const ts_kv *kv, int64_t Hkv, int64_t D, void *pools, ts_error *err)

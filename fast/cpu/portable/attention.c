@@ -2,6 +2,7 @@
 
 #include "cpu/portable/dot32.h"
 #include "cpu/portable/elementary.h"
+#include "cpu/portable/widen.h"
 
 enum { PART = 128, KEPT = 64, BLOCK = 64, MAX_D = 1024 };
 
@@ -30,8 +31,10 @@ static inline int64_t at(const row *r, int64_t j)
 static float score(const row *r, const float *q, int64_t j)
 {
     const ts_attention_args *a = r->a;
-    float dot = a->kv.bf16 ? ts_fast_dot32_bf16(q, (const uint16_t *)a->kv.k + at(r, j), a->D)
-                           : ts_fast_dot32(q, (const float *)a->kv.k + at(r, j), a->D);
+    const uint16_t *half = (const uint16_t *)a->kv.k + at(r, j);
+    float dot = a->kv.dtype == TS_KV_BF16  ? ts_fast_dot32_bf16(q, half, a->D)
+                : a->kv.dtype == TS_KV_F16 ? ts_fast_dot32_f16(q, half, a->D)
+                                           : ts_fast_dot32(q, (const float *)a->kv.k + at(r, j), a->D);
     return dot * (float)a->scale;
 }
 
@@ -87,19 +90,36 @@ static inline void gather_bf16(const row *r, const part *p, int64_t c, int n, fl
     memcpy(acc + c, s, (size_t)n * sizeof *s);
 }
 
+static inline void gather_f16(const row *r, const part *p, int64_t c, int n, float *acc)
+{
+    const uint16_t *v = (const uint16_t *)r->a->kv.v + c;
+    float s[BLOCK] = {0};
+    for (int64_t i = 0; i < p->n; i++) {
+        const uint16_t *vj = v + at(r, p->key + i);
+        for (int k = 0; k < n; k++)
+            s[k] = ts_fma(p->w[i], ts_fast_half(vj[k]), s[k]);
+    }
+    memcpy(acc + c, s, (size_t)n * sizeof *s);
+}
+
+/* Inlined with n = BLOCK, whose loops then have a fixed length. */
+static inline void gather_some(const row *r, const part *p, int64_t c, int n, float *acc)
+{
+    if (r->a->kv.dtype == TS_KV_BF16)
+        gather_bf16(r, p, c, n, acc);
+    else if (r->a->kv.dtype == TS_KV_F16)
+        gather_f16(r, p, c, n, acc);
+    else
+        gather_f32(r, p, c, n, acc);
+}
+
 static void gather(const row *r, const part *p, float *acc)
 {
     int64_t D = r->a->D, c = 0;
-    bool bf16 = r->a->kv.bf16 != 0;
     for (; c + BLOCK <= D; c += BLOCK)
-        if (bf16)
-            gather_bf16(r, p, c, BLOCK, acc);
-        else
-            gather_f32(r, p, c, BLOCK, acc);
-    if (c < D && bf16)
-        gather_bf16(r, p, c, (int)(D - c), acc);
-    else if (c < D)
-        gather_f32(r, p, c, (int)(D - c), acc);
+        gather_some(r, p, c, BLOCK, acc);
+    if (c < D)
+        gather_some(r, p, c, (int)(D - c), acc);
 }
 
 /* The inner tensors, where the caller gave room for them. */

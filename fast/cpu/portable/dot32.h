@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 #include <string.h>
+#include "cpu/portable/widen.h"
 #include "num/convert.h"
 #include "num/real.h"
 
@@ -55,6 +56,18 @@ static inline float ts_fast_dot32_bf16(const float *a, const uint16_t *b, int64_
             s[l] = ts_fma(a[k + l], ts_bf16_to_f32(b[k + l]), s[l]);
     for (int l = 0; k + l < n; l++)
         s[l] = ts_fma(a[k + l], ts_bf16_to_f32(b[k + l]), s[l]);
+    return ts_lanes_sum(s);
+}
+
+static inline float ts_fast_dot32_f16(const float *a, const uint16_t *b, int64_t n)
+{
+    float s[TS_LANES] = {0};
+    int64_t k = 0;
+    for (; k + TS_LANES <= n; k += TS_LANES)
+        for (int l = 0; l < TS_LANES; l++)
+            s[l] = ts_fma(a[k + l], ts_fast_half(b[k + l]), s[l]);
+    for (int l = 0; k + l < n; l++)
+        s[l] = ts_fma(a[k + l], ts_fast_half(b[k + l]), s[l]);
     return ts_lanes_sum(s);
 }
 

@@ -3,7 +3,18 @@
 #include <string.h>
 #include "num/convert.h"
 
-/* To nearest, ties to even; a NaN keeps its sign and top payload bits and is made quiet. */
+/* To f16, nearest, ties to even. Adding 1/2 leaves multiples of 2^-24, which are f16's subnormals; from 65520 on: infinity. */
+static inline uint16_t narrow_f16(float x)
+{
+    uint32_t u = ts_bits(x), a = u & 0x7fffffff;
+    uint32_t small = ts_bits(ts_float(a) + 0.5f) - ts_bits(0.5f);
+    uint32_t normal = (a - 0x38000000 + 0xfff + (a >> 13 & 1)) >> 13;
+    uint32_t finite = a < 0x38800000 ? small : normal;
+    uint32_t special = a > 0x7f800000 ? 0x7e00 | (a >> 13 & 0x1ff) : 0x7c00;
+    return (uint16_t)((a < 0x477ff000 ? finite : special) | (u >> 16 & 0x8000));
+}
+
+/* To bf16, nearest, ties to even; a NaN keeps its sign and top payload bits and is made quiet. */
 static inline uint16_t narrow(float x)
 {
     uint32_t u = ts_bits(x);
@@ -13,13 +24,17 @@ static inline uint16_t narrow(float x)
 
 static void store(const ts_kv *kv, void *pool, int64_t at, const float *x, int64_t D)
 {
-    if (!kv->bf16) {
+    if (kv->dtype == TS_KV_REAL) {
         memcpy((float *)pool + at, x, (size_t)D * sizeof *x);
         return;
     }
     uint16_t *y = (uint16_t *)pool + at;
-    for (int64_t i = 0; i < D; i++)
-        y[i] = narrow(x[i]);
+    if (kv->dtype == TS_KV_F16)
+        for (int64_t i = 0; i < D; i++)
+            y[i] = narrow_f16(x[i]);
+    else
+        for (int64_t i = 0; i < D; i++)
+            y[i] = narrow(x[i]);
 }
 
 static void run(const void *args, int64_t begin, int64_t end)

@@ -6,15 +6,6 @@
 
 enum { RUN = 64 };
 
-/* Exponent and mantissa moved into place are 2^-112 too small, subnormals included. */
-static inline float half(uint16_t h)
-{
-    uint32_t magnitude = (uint32_t)(h & 0x7fff) << 13;
-    uint32_t special = (h & 0x7c00) == 0x7c00 ? 0x7f800000u : 0;
-    uint32_t sign = (uint32_t)(h & 0x8000) << 16;
-    return ts_float(ts_bits(ts_float(magnitude) * 0x1p112f) | special | sign);
-}
-
 static void widen_bf16(const uint16_t *in, int64_t len, float *out)
 {
     for (int64_t i = 0; i < len; i++)
@@ -24,7 +15,7 @@ static void widen_bf16(const uint16_t *in, int64_t len, float *out)
 static void widen_f16(const uint16_t *in, int64_t len, float *out)
 {
     for (int64_t i = 0; i < len; i++)
-        out[i] = half(in[i]);
+        out[i] = ts_fast_half(in[i]);
 }
 
 static float aux(const ts_matrix *w, const void *data, int64_t i)
@@ -32,7 +23,7 @@ static float aux(const ts_matrix *w, const void *data, int64_t i)
     if (w->aux == TS_F32)
         return ((const float *)data)[i];
     uint16_t h = ((const uint16_t *)data)[i];
-    return w->aux == TS_BF16 ? ts_bf16_to_f32(h) : half(h);
+    return w->aux == TS_BF16 ? ts_bf16_to_f32(h) : ts_fast_half(h);
 }
 
 float ts_widen_scale(const ts_matrix *w, int64_t n, int64_t j)

@@ -6,6 +6,7 @@
 #define TS_CASE_ARGS_H
 
 #include <stdint.h>
+#include "config/profile.h"
 #include "format/matrix.h"
 #include "num/real.h"
 
@@ -87,7 +88,7 @@ typedef struct {
 /* Paged KV pool: element (token j, head h, channel c) lies at
  * ((table[j / page] * Hkv + h) * page + j % page) * D + c of k and v. */
 typedef struct {
-    int64_t bf16;         /* 1: uint16_t patterns; 0: ts_real */
+    int64_t dtype;        /* ts_kv_dtype: ts_real, or uint16_t patterns of bf16 or f16 */
     int64_t page, pages;  /* tokens a page; pages in the pool */
     const int32_t *table; /* logical page -> pool page */
     void *k, *v;

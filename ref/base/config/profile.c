@@ -23,3 +23,20 @@ const ts_profile *ts_profile_find(const char *name)
             return &table[i];
     return NULL;
 }
+
+static const char *const kv_names[] = {[TS_KV_REAL] = "real", [TS_KV_BF16] = "bf16", [TS_KV_F16] = "f16"};
+
+const char *ts_kv_name(ts_kv_dtype d)
+{
+    return kv_names[d];
+}
+
+bool ts_kv_find(const char *name, ts_kv_dtype *out)
+{
+    for (int i = TS_KV_REAL; i <= TS_KV_F16; i++)
+        if (strcmp(kv_names[i], name) == 0) {
+            *out = (ts_kv_dtype)i;
+            return true;
+        }
+    return false;
+}

@@ -5,7 +5,8 @@
 
 #include <stdbool.h>
 
-typedef enum { TS_KV_REAL, TS_KV_BF16 } ts_kv_dtype; /* as computed, or rounded once (RNE) at the store */
+/* As computed, or rounded once (RNE) at the store. */
+typedef enum { TS_KV_REAL, TS_KV_BF16, TS_KV_F16 } ts_kv_dtype;
 
 typedef struct {
     const char *name;
@@ -16,5 +17,9 @@ typedef struct {
 /* "exact" or "ts"; NULL if there is no such profile. */
 const ts_profile *ts_profile_find(const char *name);
 const ts_profile *ts_profile_at(int i); /* NULL past the last */
+
+/* "real", "bf16" and "f16". */
+const char *ts_kv_name(ts_kv_dtype d);
+bool ts_kv_find(const char *name, ts_kv_dtype *out);
 
 #endif

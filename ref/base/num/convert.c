@@ -17,20 +17,39 @@ uint16_t ts_f32_to_bf16(float x)
     return (uint16_t)shift_rne(u, 16);
 }
 
-/* Rounds to odd in f32 first (an inexact result gets an odd last bit): f32 has
- * 16 bits more than bf16, so the second rounding sees on which side of a tie x lies. */
-uint16_t ts_f64_to_bf16(double x)
+/* x, not a NaN, rounded to odd in f32: an inexact result gets an odd last bit. f32 has 13 bits more than
+ * f16 and 16 more than bf16, so a second rounding sees on which side of a tie x lies. */
+static uint32_t odd_f32(double x)
 {
-    uint64_t u;
-    memcpy(&u, &x, sizeof u);
-    if ((u & 0x7fffffffffffffff) > 0x7ff0000000000000)
-        return (uint16_t)((u >> 48 & 0x8000) | 0x7fc0 | (u >> 45 & 0x3f));
     float near = (float)x;
     double back = (double)near;
     uint32_t odd = ts_bits(near);
     if (back != x && (odd & 1) == 0)
         odd += (x < 0 ? back < x : back > x) ? (uint32_t)-1 : 1; /* towards x, in magnitude */
-    return (uint16_t)shift_rne(odd, 16);
+    return odd;
+}
+
+static uint64_t f64_bits(double x)
+{
+    uint64_t u;
+    memcpy(&u, &x, sizeof u);
+    return u;
+}
+
+uint16_t ts_f64_to_bf16(double x)
+{
+    uint64_t u = f64_bits(x);
+    if ((u & 0x7fffffffffffffff) > 0x7ff0000000000000)
+        return (uint16_t)((u >> 48 & 0x8000) | 0x7fc0 | (u >> 45 & 0x3f));
+    return (uint16_t)shift_rne(odd_f32(x), 16);
+}
+
+uint16_t ts_f64_to_f16(double x)
+{
+    uint64_t u = f64_bits(x);
+    if ((u & 0x7fffffffffffffff) > 0x7ff0000000000000)
+        return (uint16_t)((u >> 48 & 0x8000) | 0x7e00 | (u >> 42 & 0x1ff));
+    return ts_f32_to_f16(ts_float(odd_f32(x)));
 }
 
 float ts_f16_to_f32(uint16_t h)

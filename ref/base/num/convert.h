@@ -30,5 +30,6 @@ uint16_t ts_f32_to_bf16(float x);
 uint16_t ts_f64_to_bf16(double x); /* one rounding, not two */
 float ts_f16_to_f32(uint16_t h);
 uint16_t ts_f32_to_f16(float x);
+uint16_t ts_f64_to_f16(double x); /* one rounding, not two */
 
 #endif
