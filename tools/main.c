@@ -9,7 +9,7 @@ static const ts_command commands[] = {
     {"check", "is every schedule still the reference's function, bit for bit?", ts_cmd_check},
     {"trace", "write every tensor of a forward pass", ts_cmd_trace},
     {"diff", "the first tensor and element where two traces part", ts_cmd_diff},
-    {"quantize", "write a checkpoint as MLX affine 4 or 8 bits", ts_cmd_quantize},
+    {"quantize", "write a checkpoint as MLX affine, 2 to 8 bits", ts_cmd_quantize},
     {"golden", "rewrite our own goldens", ts_cmd_golden},
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };

@@ -4,7 +4,15 @@
 #include <string.h>
 
 #include "num/convert.h"
-#include "ref.h"
+
+ts_mlx_encoder *ts_mlx_encoder_find(const char *name)
+{
+    if (strcmp(name, "mlx-cpu") == 0)
+        return ts_ref32.mlx_encode;
+    if (strcmp(name, "mlx-metal") == 0)
+        return ts_ref32.mlx_encode_metal;
+    return strcmp(name, "lse") == 0 ? ts_ref32.lse_encode : NULL;
+}
 
 void ts_mlx_pack(const uint8_t *code, int64_t K, int bits, uint32_t *word)
 {
@@ -37,8 +45,8 @@ static bool narrow(const float *x, int64_t n, uint16_t *y)
     return finite;
 }
 
-int64_t ts_mlx_quantize(const ts_matrix *w, int bits, int group, uint32_t *words, uint16_t *scales,
-                        uint16_t *biases)
+int64_t ts_mlx_quantize(ts_mlx_encoder *encode, const ts_matrix *w, int bits, int group, uint32_t *words,
+                        uint16_t *scales, uint16_t *biases)
 {
     int64_t groups = w->K / group, bad = -1;
     float *row = malloc((size_t)w->K * sizeof *row), *scale = malloc((size_t)groups * 2 * sizeof *scale);
@@ -47,7 +55,7 @@ int64_t ts_mlx_quantize(const ts_matrix *w, int bits, int group, uint32_t *words
         bad = -2;
     for (int64_t n = 0; n < w->N && bad == -1; n++) {
         widen_row(w, n, row);
-        ts_ref32.mlx_encode(row, w->K, bits, group, code, scale, scale + groups);
+        encode(row, w->K, bits, group, code, scale, scale + groups);
         ts_mlx_pack(code, w->K, bits, words + n * (w->K * bits / 32));
         if (!narrow(scale, groups, scales + n * groups) || !narrow(scale + groups, groups, biases + n * groups))
             bad = n;

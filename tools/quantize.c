@@ -1,4 +1,4 @@
-/* touchstone quantize: a checkpoint as MLX affine 4 or 8 bits. */
+/* touchstone quantize: a checkpoint as MLX affine, 2 to 8 bits. */
 #include "quantize.h"
 
 #include <stdio.h>
@@ -10,8 +10,9 @@
 #include "tool.h"
 
 typedef struct {
-    const char *model, *out;
+    const char *model, *out, *encoder;
     int64_t bits, group;
+    ts_option_list overrides;
     bool force, json;
 } job;
 
@@ -20,9 +21,11 @@ static int parse(int argc, char **argv, job *q)
     const ts_option options[] = {
         {"model", 'm', TS_OPT_TEXT, &q->model, 0, 0, "DIR", "checkpoint folder, bf16, f16 or f32"},
         {"out", 'o', TS_OPT_TEXT, &q->out, 0, 0, "DIR", "the new checkpoint; appears whole or not at all"},
-        {"bits", 'b', TS_OPT_INT, &q->bits, 4, 8, "B", "4 (default) or 8"},
-        {"group", 'g', TS_OPT_INT, &q->group, 32, 128, "N",
-         "columns that share a scale: 64 (default); 32, 128 for others to read"},
+        {"bits", 'b', TS_OPT_INT, &q->bits, 2, 8, "B", "2, 3, 4 (default), 5, 6 or 8"},
+        {"group", 'g', TS_OPT_INT, &q->group, 32, 128, "N", "columns that share a scale: 32, 64 (default) or 128"},
+        {"encoder", 'e', TS_OPT_TEXT, &q->encoder, 0, 0, "NAME", "mlx-cpu (default), mlx-metal or lse"},
+        {"override", 0, TS_OPT_LIST, &q->overrides, 0, 0, "P=B[:G]",
+         "modules that match P get B bits in groups of G; P=none: stay as they are; more after , or again"},
         {"force", 0, TS_OPT_FLAG, &q->force, 0, 0, NULL, "replace the checkpoint in a folder that is not empty"},
         {"json", 0, TS_OPT_FLAG, &q->json, 0, 0, NULL, "the result as a JSON object"},
     };
@@ -37,6 +40,7 @@ static int parse(int argc, char **argv, job *q)
 static ts_status quantize(const job *q, ts_error *err)
 {
     bool holds = false;
+    const ts_quantize_options o = {(int)q->bits, (int)q->group, q->encoder, q->overrides};
     if (!q->model || !q->out)
         return ts_fail(err, TS_USAGE, NULL, q->model ? "--out" : "--model", "is required");
     ts_status status = ts_folder_holds_files(q->out, &holds, err);
@@ -44,7 +48,7 @@ static ts_status quantize(const job *q, ts_error *err)
         return status;
     if (holds && !q->force)
         return ts_fail(err, TS_USAGE, q->out, NULL, "is not empty (--force replaces the checkpoint in it)");
-    return ts_quantize(q->model, q->out, (int)q->bits, (int)q->group, err);
+    return ts_quantize(q->model, q->out, &o, err);
 }
 
 static cJSON *result_json(const job *q, const ts_safetensors *f, const char *hex)
@@ -54,6 +58,7 @@ static cJSON *result_json(const job *q, const ts_safetensors *f, const char *hex
         bytes += ts_safetensors_at(f, i)->size;
     cJSON *o = ts_tool_json();
     cJSON_AddStringToObject(o, "out", q->out);
+    cJSON_AddStringToObject(o, "encoder", q->encoder);
     cJSON_AddNumberToObject(o, "bits", (double)q->bits);
     cJSON_AddNumberToObject(o, "group", (double)q->group);
     cJSON_AddNumberToObject(o, "tensors", (double)ts_safetensors_count(f));
@@ -85,7 +90,7 @@ static int report(const job *q, ts_error *err)
 int ts_cmd_quantize(int argc, char **argv)
 {
     ts_error err = {0};
-    job q = {.bits = 4, .group = 64};
+    job q = {.encoder = "mlx-cpu", .bits = 4, .group = 64};
     int done = parse(argc, argv, &q);
     if (done != TS_GO_ON)
         return done;

@@ -12,11 +12,14 @@
 #include "format/json.h"
 #include "mlx.h"
 #include "num/convert.h"
+#include "override.h"
 #include "staging.h"
 
 typedef struct {
     const char *model;
-    int64_t bits, group;
+    ts_mlx_encoder *encode;
+    ts_overrides overrides;
+    cJSON *own; /* module path -> what config.json says of it */
     ts_weights *w;
     ts_tensor *tensor;
     void **owned; /* data to free; the rest is the checkpoint's */
@@ -55,30 +58,61 @@ static void *add_owned(job *q, const char *name, ts_dtype dtype, int ndim, int64
     return data;
 }
 
-static ts_status add_matrix(job *q, const char *name, const ts_matrix *m)
+static ts_status add_affine(job *q, const char *name, const ts_matrix *m, ts_affine kind)
 {
     char full[3][160];
-    int64_t groups = m->K / q->group;
+    int64_t groups = m->K / kind.group;
     snprintf(full[0], sizeof full[0], "%s.weight", name);
     snprintf(full[1], sizeof full[1], "%s.scales", name);
     snprintf(full[2], sizeof full[2], "%s.biases", name);
-    if (m->format == TS_W_MLX)
-        return ts_fail(q->err, TS_BAD, q->model, full[0], "is quantised already");
-    if (m->K % q->group != 0)
-        return ts_fail(q->err, TS_BAD, q->model, full[0],
-                       "%" PRId64 " columns are not a multiple of the group %" PRId64, m->K, q->group);
-    uint32_t *words = add_owned(q, full[0], TS_U32, 2, m->N, m->K * q->bits / 32, 0);
+    if (m->K % kind.group != 0)
+        return ts_fail(q->err, TS_BAD, q->model, full[0], "%" PRId64 " columns are not a multiple of the group %d",
+                       m->K, kind.group);
+    uint32_t *words = add_owned(q, full[0], TS_U32, 2, m->N, m->K * kind.bits / 32, 0);
     uint16_t *scales = words ? add_owned(q, full[1], TS_BF16, 2, m->N, groups, 0) : NULL;
     uint16_t *biases = scales ? add_owned(q, full[2], TS_BF16, 2, m->N, groups, 0) : NULL;
     if (!biases)
         return TS_BAD;
-    int64_t bad = ts_mlx_quantize(m, (int)q->bits, (int)q->group, words, scales, biases);
+    int64_t bad = ts_mlx_quantize(q->encode, m, kind.bits, kind.group, words, scales, biases);
     if (bad == -2)
         return ts_no_memory(q->err, (size_t)m->K * sizeof(float));
     if (bad >= 0)
         return ts_fail(q->err, TS_BAD, q->model, full[0],
                        "row %" PRId64 ": bf16 cannot hold a group's scale or bias", bad);
     return TS_OK;
+}
+
+/* As stored. */
+static ts_status add_plain(job *q, const char *name, const ts_matrix *m)
+{
+    char full[160];
+    snprintf(full, sizeof full, "%s.weight", name);
+    ts_dtype dtype = m->format == TS_W_BF16 ? TS_BF16 : m->format == TS_W_F16 ? TS_F16 : TS_F32;
+    ts_tensor *t = add(q, full, dtype, 2, m->N, m->K, 0);
+    if (t)
+        t->data = m->data;
+    return t ? TS_OK : TS_BAD;
+}
+
+/* What mlx-lm's loader looks for: the module's own bits and group, or false. */
+static bool note_override(job *q, const char *name, ts_affine kind)
+{
+    if (kind.bits == 0)
+        return cJSON_AddFalseToObject(q->own, name) != NULL;
+    cJSON *o = cJSON_AddObjectToObject(q->own, name);
+    cJSON_AddNumberToObject(o, "group_size", (double)kind.group);
+    return cJSON_AddNumberToObject(o, "bits", (double)kind.bits) != NULL;
+}
+
+static ts_status add_matrix(job *q, const char *name, const ts_matrix *m)
+{
+    ts_affine kind;
+    bool own = ts_overrides_find(&q->overrides, name, &kind);
+    if (m->format == TS_W_MLX)
+        return ts_fail(q->err, TS_BAD, q->model, name, "is quantised already");
+    if (own && !note_override(q, name, kind))
+        return ts_no_memory(q->err, sizeof(cJSON));
+    return kind.bits ? add_affine(q, name, m, kind) : add_plain(q, name, m);
 }
 
 /* MLX applies w, not 1 + w, to a norm's output: the sum is rounded to bf16 here. */
@@ -183,7 +217,8 @@ static ts_status make_tensors(job *q)
     q->room = (size_t)c->layers * 3 * N_PARAMETERS + 8;
     q->tensor = calloc(q->room, sizeof *q->tensor);
     q->owned = calloc(q->room, sizeof *q->owned);
-    if (!q->tensor || !q->owned)
+    q->own = cJSON_CreateObject();
+    if (!q->tensor || !q->owned || !q->own)
         return ts_no_memory(q->err, q->room * sizeof *q->tensor);
     ts_status status = add_matrix(q, "language_model.model.embed_tokens", &q->w->embed);
     if (!status)
@@ -195,7 +230,22 @@ static ts_status make_tensors(job *q)
             status = add_parameter(q, l, &parameters[p]);
     if (!status)
         qsort(q->tensor, q->n, sizeof *q->tensor, by_name);
-    return status;
+    return status ? status : ts_overrides_check_used(&q->overrides, q->err);
+}
+
+/* The defaults, then the overrides. NULL: out of memory. */
+static cJSON *quantization_json(const job *q)
+{
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddNumberToObject(o, "group_size", (double)q->overrides.all.group);
+    cJSON_AddNumberToObject(o, "bits", (double)q->overrides.all.bits);
+    bool whole = cJSON_AddStringToObject(o, "mode", "affine") != NULL;
+    for (const cJSON *i = q->own->child; i && whole; i = i->next)
+        whole = cJSON_AddItemToObject(o, i->string, cJSON_Duplicate(i, true));
+    if (whole)
+        return o;
+    cJSON_Delete(o);
+    return NULL;
 }
 
 static ts_status add_quantization(const job *q, cJSON *config, const char *file)
@@ -206,11 +256,11 @@ static ts_status add_quantization(const job *q, cJSON *config, const char *file)
         if (old && !cJSON_IsNull(old))
             return ts_fail(q->err, TS_BAD, file, key[i], "the model is quantised already");
         cJSON_DeleteItemFromObjectCaseSensitive(config, key[i]);
-        cJSON *o = cJSON_AddObjectToObject(config, key[i]);
-        cJSON_AddNumberToObject(o, "group_size", (double)q->group);
-        cJSON_AddNumberToObject(o, "bits", (double)q->bits);
-        if (!cJSON_AddStringToObject(o, "mode", "affine"))
+        cJSON *o = quantization_json(q);
+        if (!o || !cJSON_AddItemToObject(config, key[i], o)) {
+            cJSON_Delete(o);
             return ts_no_memory(q->err, sizeof(cJSON));
+        }
     }
     return TS_OK;
 }
@@ -250,13 +300,13 @@ static ts_status write_files(job *q, ts_staging *s)
     char path[TS_STAGING_PATH + 128];
     ts_status status = ts_weights_load(q->model, &q->w, q->err);
     if (!status)
+        status = make_tensors(q);
+    if (!status)
         status = write_config(q, s);
     if (!status)
         status = copy_if_present(q, s, "tokenizer.json");
     if (!status)
         status = copy_if_present(q, s, "generation_config.json");
-    if (!status)
-        status = make_tensors(q);
     if (!status)
         status = ts_safetensors_write(ts_staging_add(s, "model.safetensors", path), q->tensor, q->n, &meta, 1,
                                       q->err);
@@ -271,17 +321,14 @@ static void free_job(job *q)
         free(q->owned[i]);
     free(q->tensor);
     free(q->owned);
+    cJSON_Delete(q->own);
     if (q->w)
         ts_weights_free(q->w);
 }
 
-static ts_status check_arguments(const char *from, const char *to, int bits, int group, ts_error *err)
+static ts_status check_folders(const char *from, const char *to, ts_error *err)
 {
     struct stat a, b;
-    if (bits != 4 && bits != 8)
-        return ts_fail(err, TS_USAGE, NULL, "--bits", "%d is neither 4 nor 8", bits);
-    if (group != 32 && group != 64 && group != 128)
-        return ts_fail(err, TS_USAGE, NULL, "--group", "%d is none of 32, 64, 128", group);
     if (strlen(from) >= TS_STAGING_PATH)
         return ts_fail(err, TS_USAGE, NULL, "--model", "path too long");
     if (stat(from, &a) == 0 && stat(to, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
@@ -289,13 +336,24 @@ static ts_status check_arguments(const char *from, const char *to, int bits, int
     return TS_OK;
 }
 
-ts_status ts_quantize(const char *from, const char *to, int bits, int group, ts_error *err)
+static ts_status read_options(job *q, const ts_quantize_options *o)
+{
+    const char *encoder = o->encoder ? o->encoder : "mlx-cpu";
+    q->encode = ts_mlx_encoder_find(encoder);
+    if (!q->encode)
+        return ts_fail(q->err, TS_USAGE, NULL, "--encoder", "'%s' is none of " TS_ENCODERS, encoder);
+    return ts_overrides_read((ts_affine){o->bits, o->group}, &o->overrides, &q->overrides, q->err);
+}
+
+ts_status ts_quantize(const char *from, const char *to, const ts_quantize_options *o, ts_error *err)
 {
     static const char *const stale[] = {"model.safetensors.index.json", "tokenizer.json", "generation_config.json",
                                         NULL};
     ts_staging s;
-    job q = {.model = from, .bits = bits, .group = group, .err = err};
-    ts_status status = check_arguments(from, to, bits, group, err);
+    job q = {.model = from, .err = err};
+    ts_status status = read_options(&q, o);
+    if (!status)
+        status = check_folders(from, to, err);
     if (!status)
         status = ts_staging_open(&s, to, err);
     if (status)

@@ -25,4 +25,6 @@ __attribute__((visibility("default"))) const ts_ref TS_THIS = {
     .forward = ts_forward,
     .state_trace = ts_state_trace,
     .mlx_encode = ts_mlx_encode,
+    .mlx_encode_metal = ts_mlx_encode_metal,
+    .lse_encode = ts_lse_encode,
 };

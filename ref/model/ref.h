@@ -13,6 +13,9 @@
 typedef struct ts_ref_model ts_ref_model;
 typedef struct ts_ref_state ts_ref_state;
 
+typedef void ts_mlx_encoder(const float *w, int64_t K, int bits, int group, uint8_t *code, float *scale,
+                            float *bias);
+
 typedef struct {
     const char *name;                          /* "ref32", "ref64" */
     ts_dtype dtype;                            /* of ts_real: TS_F32, TS_F64 */
@@ -35,8 +38,8 @@ typedef struct {
      * of layer L to `out`, each name followed by `suffix`. */
     void (*state_trace)(const ts_ref_model *m, const ts_ref_state *s, const char *suffix, ts_trace *out);
 
-    /* MLX encoder mlx-cpu; see ref/op/mlx_encode.c. f32 in both tables. */
-    void (*mlx_encode)(const float *w, int64_t K, int bits, int group, uint8_t *code, float *scale, float *bias);
+    /* MLX encoders mlx-cpu, mlx-metal and lse; see ref/op/mlx_encode.c. f32 in both tables. */
+    ts_mlx_encoder *mlx_encode, *mlx_encode_metal, *lse_encode;
 } ts_ref;
 
 extern const ts_ref ts_ref32, ts_ref64;

@@ -43,8 +43,10 @@ void ts_matmul_a64s8(const ts_matmul_a64s8_args *a);
 /* Calls the operation `id` with its args struct. */
 void ts_op_run(ts_op_id id, const void *args);
 
-/* MLX encoder mlx-cpu (always f32, whatever ts_real is): one row w[K] -> codes[K] and per group
- * the unrounded scale and bias. K % group == 0, every w finite. */
+/* MLX encoders mlx-cpu, mlx-metal and lse (always f32, whatever ts_real is): one row w[K] -> codes[K] and per
+ * group the scale and bias, unrounded but for lse's. K % group == 0, every w finite. */
 void ts_mlx_encode(const float *w, int64_t K, int bits, int group, uint8_t *code, float *scale, float *bias);
+void ts_mlx_encode_metal(const float *w, int64_t K, int bits, int group, uint8_t *code, float *scale, float *bias);
+void ts_lse_encode(const float *w, int64_t K, int bits, int group, uint8_t *code, float *scale, float *bias);
 
 #endif

@@ -86,25 +86,157 @@ static void outside_goldens(void **state)
     ts_safetensors_close(f);
 }
 
-/* Both tables hold the same f32 encoder. */
+/* To the nearest integer, ties away from zero, without round(). */
+static double half_away(double x)
+{
+    double low = floor(fabs(x));
+    double y = fabs(x) - low >= 0.5 ? low + 1 : low;
+    return x < 0 ? -y : y;
+}
+
+typedef struct {
+    bool zero_max;  /* the maximum is at least 0 */
+    bool stored;    /* codes for the pair as stored in bf16 */
+    bool clamp_low; /* codes are at least 0 */
+} rules;
+
+/* One group in double, rounded to f32 after every operation (53 bits are enough for that to be one rounding).
+ * Written from the rules, not from the code under test. */
+static void plain_group(const float *w, int group, int bits, rules how, uint8_t *code, float *scale, float *bias)
+{
+    double lo = HUGE_VAL, hi = how.zero_max ? 0 : -HUGE_VAL, most = pow(2, bits) - 1;
+    for (int i = 0; i < group; i++) {
+        lo = fmin(lo, (double)w[i]);
+        hi = fmax(hi, (double)w[i]);
+    }
+    double step = (double)(float)((double)(float)(hi - lo) / most), edge = hi, b = 0;
+    step = fmax(step, (double)1e-7f);
+    if (fabs(lo) <= fabs(hi))
+        step = -step;
+    else
+        edge = lo;
+    double q0 = half_away((double)(float)(edge / step));
+    if (q0 < 0 || q0 > 0) {
+        step = (double)(float)(edge / q0);
+        b = edge;
+    }
+    *scale = how.stored ? ts_bf16_to_f32(ts_f32_to_bf16((float)step)) : (float)step;
+    *bias = how.stored ? ts_bf16_to_f32(ts_f32_to_bf16((float)b)) : (float)b;
+    for (int i = 0; i < group; i++) {
+        double q = half_away((double)(float)((double)(float)((double)w[i] - (double)*bias) / (double)*scale));
+        assert_true(q >= 0 || how.clamp_low);
+        code[i] = (uint8_t)fmin(fmax(q, 0), most);
+    }
+}
+
+/* The rows of the golden, made to be nasty, and normal ones; how many codes differ from mlx-cpu's. */
+static int against_plain(ts_mlx_encoder *encode, rules how)
+{
+    static const int all_bits[] = {2, 3, 4, 5, 6, 8}, all_groups[] = {32, 64, 128};
+    ts_safetensors *f = golden_open("golden/external/mlx-affine.safetensors");
+    float *normal = generated("normal", 3, 4 * K);
+    int differ = 0;
+    for (int i = 0; i < 18; i++) {
+        int bits = all_bits[i / 3], group = all_groups[i % 3];
+        char source[16];
+        snprintf(source, sizeof source, "b%d", bits);
+        const float *golden = tensor_data(f, source, "w", ROWS * K * sizeof *golden);
+        for (int r = 0; r < ROWS + 4; r++) {
+            const float *w = r < ROWS ? golden + r * K : normal + (r - ROWS) * K;
+            uint8_t code[K], cpu[K], want[K];
+            float s[K / 32], b[K / 32], want_s[K / 32], want_b[K / 32], no_s[K / 32], no_b[K / 32];
+            encode(w, K, bits, group, code, s, b);
+            for (int g = 0; g < K / group; g++)
+                plain_group(w + g * group, group, bits, how, want + g * group, &want_s[g], &want_b[g]);
+            assert_memory_equal(code, want, K);
+            for (int g = 0; g < K / group; g++)
+                assert_true(s[g] == want_s[g] && b[g] == want_b[g]);
+            ts_ref32.mlx_encode(w, K, bits, group, cpu, no_s, no_b);
+            for (int k = 0; k < K; k++)
+                differ += code[k] != cpu[k];
+        }
+    }
+    free(normal);
+    ts_safetensors_close(f);
+    return differ;
+}
+
+static void metal_from_its_rules(void **state)
+{
+    (void)state;
+    int differ = against_plain(ts_ref32.mlx_encode_metal, (rules){.zero_max = true});
+    print_message("mlx-metal: %d codes differ from mlx-cpu's\n", differ);
+    assert_true(differ > 0);
+}
+
+static void lse_from_its_rules(void **state)
+{
+    (void)state;
+    int differ = against_plain(ts_ref32.lse_encode, (rules){.stored = true, .clamp_low = true});
+    print_message("lse: %d codes differ from mlx-cpu's\n", differ);
+    assert_true(differ > 0);
+}
+
+/* By hand, 2 bits. Negative numbers only: the Metal grid is -3/2, -1, -1/2, 0, the CPU's -3/2 .. -1/2 in thirds. */
+static void negative_group(void **state)
+{
+    (void)state;
+    float w[32], s, b;
+    uint8_t code[32];
+    for (int i = 0; i < 32; i++)
+        w[i] = i % 2 ? -1.5f : -0.5f;
+    w[2] = -1.25f; /* half way to the next: away from zero */
+    ts_ref32.mlx_encode_metal(w, 32, 2, 32, code, &s, &b);
+    assert_true(s == 0.5f && b == -1.5f);
+    assert_true(code[0] == 2 && code[1] == 0 && code[2] == 1);
+    ts_ref32.mlx_encode(w, 32, 2, 32, code, &s, &b);
+    assert_true(s == 0.375f && b == -1.5f && code[0] == 3 && code[1] == 0);
+}
+
+/* A code of lse is the best one for what the file holds: no neighbour is nearer. */
+static void lse_codes_fit_the_stored_pair(void **state)
+{
+    (void)state;
+    float *w = generated("normal", 9, 64 * K), s[K / 32], b[K / 32];
+    uint8_t code[K];
+    for (int r = 0; r < 64; r++) {
+        ts_ref32.lse_encode(w + r * K, K, 4, 32, code, s, b);
+        for (int k = 0; k < K; k++) {
+            double scale = (double)s[k / 32], bias = (double)b[k / 32], x = (double)w[r * K + k];
+            double far = fabs(x - (scale * code[k] + bias));
+            assert_true(ts_bits(s[k / 32]) << 16 == 0 && ts_bits(b[k / 32]) << 16 == 0);
+            assert_true(code[k] == 0 || far <= fabs(x - (scale * (code[k] - 1) + bias)) * (1 + 1e-6));
+            assert_true(code[k] == 15 || far <= fabs(x - (scale * (code[k] + 1) + bias)) * (1 + 1e-6));
+        }
+    }
+    free(w);
+}
+
+/* Both tables hold the same f32 encoders. */
 static void one_encoder(void **state)
 {
     (void)state;
+    ts_mlx_encoder *const pair[][2] = {{ts_ref32.mlx_encode, ts_ref64.mlx_encode},
+                                       {ts_ref32.mlx_encode_metal, ts_ref64.mlx_encode_metal},
+                                       {ts_ref32.lse_encode, ts_ref64.lse_encode}};
     float *w = generated("normal", 1, K), s[2][4], b[2][4];
     uint8_t code[2][K];
-    ts_ref32.mlx_encode(w, K, 4, 64, code[0], s[0], b[0]);
-    ts_ref64.mlx_encode(w, K, 4, 64, code[1], s[1], b[1]);
-    assert_memory_equal(code[0], code[1], K);
-    assert_memory_equal(s[0], s[1], sizeof s[0]);
-    assert_memory_equal(b[0], b[1], sizeof b[0]);
+    for (int i = 0; i < 3; i++) {
+        pair[i][0](w, K, 4, 64, code[0], s[0], b[0]);
+        pair[i][1](w, K, 4, 64, code[1], s[1], b[1]);
+        assert_memory_equal(code[0], code[1], K);
+        assert_memory_equal(s[0], s[1], sizeof s[0]);
+        assert_memory_equal(b[0], b[1], sizeof b[0]);
+    }
     free(w);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(outside_goldens),
-        cmocka_unit_test(one_encoder),
+        cmocka_unit_test(outside_goldens),    cmocka_unit_test(metal_from_its_rules),
+        cmocka_unit_test(lse_from_its_rules), cmocka_unit_test(negative_group),
+        cmocka_unit_test(one_encoder),        cmocka_unit_test(lse_codes_fit_the_stored_pair),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

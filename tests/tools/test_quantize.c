@@ -56,72 +56,9 @@ static int tear_down(void **state)
     return 0;
 }
 
-static const ts_tensor *golden(const ts_safetensors *f, int bits, const char *what)
+static ts_status quantized(const char *from, const char *to, int bits, int group, ts_error *err)
 {
-    char name[64];
-    snprintf(name, sizeof name, "b%d.%s", bits, what);
-    const ts_tensor *t = ts_safetensors_find(f, name);
-    assert_non_null(t);
-    return t;
-}
-
-static void packing(void **state)
-{
-    static const int all[] = {2, 3, 4, 5, 6, 8};
-    ts_safetensors *f = NULL;
-    uint32_t word[16 * 64];
-    (void)state;
-    assert_int_equal(ts_safetensors_open("golden/external/mlx-affine.safetensors", &f, NULL), TS_OK);
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        const ts_tensor *code = golden(f, all[i], "g64.codes"), *want = golden(f, all[i], "g64.weight");
-        int64_t words = 256 * all[i] / 32;
-        for (int64_t n = 0; n < 16; n++)
-            ts_mlx_pack((const uint8_t *)code->data + n * 256, 256, all[i], word + n * words);
-        assert_int_equal(want->size, (size_t)(16 * words) * sizeof *word);
-        assert_memory_equal(word, want->data, want->size);
-    }
-    ts_safetensors_close(f);
-}
-
-static void matrices(void **state)
-{
-    static const struct {
-        int bits, group;
-    } row[] = {{4, 32}, {4, 64}, {4, 128}, {8, 32}, {8, 64}, {8, 128}};
-    ts_safetensors *f = NULL;
-    static uint32_t words[16 * 64];
-    static uint16_t scales[16 * 8], biases[16 * 8];
-    static float w[16 * 256];
-    (void)state;
-    assert_int_equal(ts_safetensors_open("golden/external/mlx-affine.safetensors", &f, NULL), TS_OK);
-    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-        char name[3][32];
-        snprintf(name[0], sizeof name[0], "g%d.weight", row[i].group);
-        snprintf(name[1], sizeof name[1], "g%d.scales", row[i].group);
-        snprintf(name[2], sizeof name[2], "g%d.biases", row[i].group);
-        memcpy(w, golden(f, row[i].bits, "w")->data, sizeof w);
-        ts_matrix m = {.format = TS_W_F32, .N = 16, .K = 256, .data = w};
-        assert_int_equal(ts_mlx_quantize(&m, row[i].bits, row[i].group, words, scales, biases), -1);
-        const ts_tensor *want = golden(f, row[i].bits, name[0]);
-        assert_memory_equal(words, want->data, want->size);
-        want = golden(f, row[i].bits, name[1]);
-        assert_memory_equal(scales, want->data, want->size);
-        want = golden(f, row[i].bits, name[2]);
-        assert_memory_equal(biases, want->data, want->size);
-    }
-    ts_safetensors_close(f);
-}
-
-static void overflow_is_found(void **state)
-{
-    float w[2 * 32] = {0};
-    uint32_t words[2 * 4];
-    uint16_t scales[2], biases[2];
-    (void)state;
-    w[32] = 3.4e38f;
-    w[33] = -3.4e38f;
-    ts_matrix m = {.format = TS_W_F32, .N = 2, .K = 32, .data = w};
-    assert_int_equal(ts_mlx_quantize(&m, 4, 32, words, scales, biases), 1);
+    return ts_quantize(from, to, &(ts_quantize_options){.bits = bits, .group = group}, err);
 }
 
 /* name[] gets the MLX spelling of a Hugging Face one. */
@@ -248,7 +185,7 @@ static void reads_back(void **state)
     for (int bits = 4; bits <= 8; bits += 4) {
         ts_weights *from = NULL, *to = NULL;
         ts_error err = {0};
-        assert_int_equal(ts_quantize(TINY, p->out, bits, 64, &err), TS_OK);
+        assert_int_equal(quantized(TINY, p->out, bits, 64, &err), TS_OK);
         assert_int_equal(ts_weights_load(TINY, &from, &err), TS_OK);
         if (ts_weights_load(p->out, &to, &err))
             fail_msg("%s: %s: %s", err.file, err.tensor, err.reason);
@@ -271,8 +208,8 @@ static void deterministic(void **state)
     char two[FOLDER_PATH], a[TS_SHA256_HEX], b[TS_SHA256_HEX];
     make_dense(p);
     folder_file(&p->dir, "two/", two);
-    assert_int_equal(ts_quantize(p->model, p->out, 8, 32, NULL), TS_OK);
-    assert_int_equal(ts_quantize(p->model, two, 8, 32, NULL), TS_OK);
+    assert_int_equal(quantized(p->model, p->out, 8, 32, NULL), TS_OK);
+    assert_int_equal(quantized(p->model, two, 8, 32, NULL), TS_OK);
     sha_of(p->out, "model.safetensors", a);
     sha_of(two, "model.safetensors", b);
     assert_string_equal(a, b);
@@ -285,7 +222,7 @@ static void tied_has_no_head(void **state)
 {
     place *p = *state;
     make_model(p, TINY "/config.json", TINY, true, false);
-    assert_int_equal(ts_quantize(p->model, p->out, 4, 64, NULL), TS_OK);
+    assert_int_equal(quantized(p->model, p->out, 4, 64, NULL), TS_OK);
     ts_safetensors *f = open_result(p->out);
     assert_null(ts_safetensors_find(f, "language_model.lm_head.weight"));
     check_tensor(f, "language_model.model.embed_tokens.weight", TS_U32, 2, 2048, 32, 0);
@@ -303,7 +240,7 @@ static void folded_stays(void **state)
     ts_weights *from = NULL, *to = NULL;
     ts_error err = {0};
     make_model(p, TINY "/config.json", TINY, false, true);
-    if (ts_quantize(p->model, p->out, 4, 64, &err) || ts_weights_load(p->out, &to, &err) ||
+    if (quantized(p->model, p->out, 4, 64, &err) || ts_weights_load(p->out, &to, &err) ||
         ts_weights_load(TINY, &from, &err))
         fail_msg("%s: %s: %s", err.file, err.tensor, err.reason);
     const ts_vector *a = &from->layer[3].q_norm, *b = &to->layer[3].q_norm;
@@ -320,7 +257,7 @@ static void config_is_kept(void **state)
     char path[FOLDER_PATH + 32];
     cJSON *before = NULL, *after = NULL;
     make_dense(p);
-    assert_int_equal(ts_quantize(p->model, p->out, 4, 32, NULL), TS_OK);
+    assert_int_equal(quantized(p->model, p->out, 4, 32, NULL), TS_OK);
     snprintf(path, sizeof path, "%s/config.json", p->model);
     assert_int_equal(ts_json_load(path, &before, NULL), TS_OK);
     snprintf(path, sizeof path, "%s/config.json", p->out);
@@ -338,6 +275,113 @@ static void config_is_kept(void **state)
     cJSON_Delete(after);
 }
 
+/* Tensor `name` of a result as [N][K] of MLX codes, checked against the encoder row by row. */
+static void check_codes(const ts_safetensors *f, const char *module, const ts_matrix *from, int bits, int group,
+                        ts_mlx_encoder *encode)
+{
+    char name[3][128];
+    static uint8_t code[4096];
+    static float scale[128], bias[128];
+    const int64_t N = from->N, K = from->K;
+    snprintf(name[0], sizeof name[0], "%s.weight", module);
+    snprintf(name[1], sizeof name[1], "%s.scales", module);
+    snprintf(name[2], sizeof name[2], "%s.biases", module);
+    check_tensor(f, name[0], TS_U32, 2, N, K * bits / 32, 0);
+    check_tensor(f, name[1], TS_BF16, 2, N, K / group, 0);
+    check_tensor(f, name[2], TS_BF16, 2, N, K / group, 0);
+    const ts_matrix m = {
+        .format = TS_W_MLX, .N = N, .K = K, .bits = bits, .data = ts_safetensors_find(f, name[0])->data};
+    const uint16_t *s = ts_safetensors_find(f, name[1])->data, *b = ts_safetensors_find(f, name[2])->data;
+    for (int64_t n = 0; n < N; n++) {
+        static float w[4096];
+        for (int64_t k = 0; k < K; k++)
+            w[k] = ts_bf16_to_f32(((const uint16_t *)from->data)[n * K + k]);
+        encode(w, K, bits, group, code, scale, bias);
+        for (int64_t k = 0; k < K; k++)
+            assert_int_equal(ts_mlx_code(&m, n, k), code[k]);
+        for (int64_t g = 0; g < K / group; g++)
+            assert_true(s[n * (K / group) + g] == ts_f32_to_bf16(scale[g]) &&
+                        b[n * (K / group) + g] == ts_f32_to_bf16(bias[g]));
+    }
+}
+
+static void encoders_and_widths(void **state)
+{
+    place *p = *state;
+    static const struct {
+        const char *encoder, *bits, *group;
+    } row[] = {{"mlx-metal", "3", "64"}, {"lse", "5", "32"}, {"mlx-cpu", "6", "128"}, {"lse", "2", "64"}};
+    ts_weights *w = NULL;
+    assert_int_equal(ts_weights_load(TINY, &w, NULL), TS_OK);
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        assert_int_equal(capture_run(&got, ts_cmd_quantize, "quantize", "-m", TINY, "-o", p->out, "--force",
+                                     "--bits", row[i].bits, "--group", row[i].group, "--encoder", row[i].encoder,
+                                     NULL),
+                         TS_OK);
+        ts_safetensors *f = open_result(p->out);
+        check_codes(f, "language_model.model.layers.0.mlp.up_proj", &w->layer[0].up_proj, atoi(row[i].bits),
+                    atoi(row[i].group), ts_mlx_encoder_find(row[i].encoder));
+        ts_safetensors_close(f);
+    }
+    ts_weights_free(w);
+    assert_null(ts_mlx_encoder_find("mlx"));
+    assert_int_equal(capture_run(&got, ts_cmd_quantize, "quantize", "-m", TINY, "-o", p->out, "--force",
+                                 "--encoder", "gguf", NULL),
+                     TS_USAGE);
+}
+
+/* A later pattern counts; a module that stays plain is false in the config and has its old bits. */
+static void overrides(void **state)
+{
+    place *p = *state;
+    char path[FOLDER_PATH + 32];
+    cJSON *config = NULL;
+    ts_weights *w = NULL;
+    assert_int_equal(ts_weights_load(TINY, &w, NULL), TS_OK);
+    assert_int_equal(capture_run(&got, ts_cmd_quantize, "quantize", "-m", TINY, "-o", p->out, "--override",
+                                 "*.layers.0.mlp.*=8,model.layers.0.mlp.down_proj=none", "--override",
+                                 "language_model.lm_head=6:32", NULL),
+                     TS_OK);
+    ts_safetensors *f = open_result(p->out);
+    check_codes(f, "language_model.model.layers.0.mlp.up_proj", &w->layer[0].up_proj, 8, 64, ts_ref32.mlx_encode);
+    check_codes(f, "language_model.model.layers.1.mlp.up_proj", &w->layer[1].up_proj, 4, 64, ts_ref32.mlx_encode);
+    check_codes(f, "language_model.lm_head", &w->head, 6, 32, ts_ref32.mlx_encode);
+    const ts_matrix *down = &w->layer[0].down_proj;
+    check_tensor(f, "language_model.model.layers.0.mlp.down_proj.weight", TS_BF16, 2, down->N, down->K, 0);
+    assert_memory_equal(ts_safetensors_find(f, "language_model.model.layers.0.mlp.down_proj.weight")->data,
+                        down->data, (size_t)(down->N * down->K) * 2);
+    assert_null(ts_safetensors_find(f, "language_model.model.layers.0.mlp.down_proj.scales"));
+    snprintf(path, sizeof path, "%s/config.json", p->out);
+    assert_int_equal(ts_json_load(path, &config, NULL), TS_OK);
+    char *text = cJSON_PrintUnformatted(cJSON_GetObjectItem(config, "quantization"));
+    assert_string_equal(text, "{\"group_size\":64,\"bits\":4,\"mode\":\"affine\","
+                              "\"language_model.lm_head\":{\"group_size\":32,\"bits\":6},"
+                              "\"language_model.model.layers.0.mlp.gate_proj\":{\"group_size\":64,\"bits\":8},"
+                              "\"language_model.model.layers.0.mlp.up_proj\":{\"group_size\":64,\"bits\":8},"
+                              "\"language_model.model.layers.0.mlp.down_proj\":false}");
+    assert_true(cJSON_Compare(cJSON_GetObjectItem(config, "quantization"),
+                              cJSON_GetObjectItem(config, "quantization_config"), true));
+    cJSON_free(text);
+    cJSON_Delete(config);
+    ts_safetensors_close(f);
+    ts_weights_free(w);
+}
+
+static void wrong_overrides(void **state)
+{
+    static const char *const bad[] = {
+        "x", "=4", "*=", "*=7", "*=4:48", "*=4:", "*=none:64", "*=8,,*=8", "nosuch=8", "*.mlp=8", "*=-4", "*=4 "};
+    place *p = *state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        int code = capture_run(&got, ts_cmd_quantize, "quantize", "-m", TINY, "-o", p->out, "--override", bad[i],
+                               NULL);
+        if (code != TS_USAGE)
+            fail_msg("'%s' gave %d", bad[i], code);
+        assert_ptr_equal(strstr(got.err, "touchstone: --override: "), got.err);
+        assert_int_not_equal(access(p->out, F_OK), 0);
+    }
+}
+
 static void refuses(void **state)
 {
     place *p = *state;
@@ -351,7 +395,7 @@ static void refuses(void **state)
         capture_run(&got, ts_cmd_quantize, "quantize", "-m", p->model, "-o", p->model, "--force", NULL), TS_USAGE);
     assert_int_equal(capture_run(&got, ts_cmd_quantize, "quantize", "-m", p->model, "-o", p->out, "-g", "48", NULL),
                      TS_USAGE);
-    assert_int_equal(capture_run(&got, ts_cmd_quantize, "quantize", "-m", p->model, "-o", p->out, "-b", "5", NULL),
+    assert_int_equal(capture_run(&got, ts_cmd_quantize, "quantize", "-m", p->model, "-o", p->out, "-b", "7", NULL),
                      TS_USAGE);
     assert_int_equal(capture_run(&got, ts_cmd_quantize, "quantize", "-m", p->model, NULL), TS_USAGE);
     assert_string_equal(got.err, "touchstone: --out: is required\n");
@@ -376,7 +420,7 @@ static void force_and_already_quantised(void **state)
         capture_run(&got, ts_cmd_quantize, "quantize", "-m", p->model, "-o", p->out, "-g", "32", "--force", NULL),
         TS_OK);
     assert_int_not_equal(access(stale, F_OK), 0);
-    assert_int_equal(ts_quantize(TINY, p->out, 4, 64, NULL), TS_OK);
+    assert_int_equal(quantized(TINY, p->out, 4, 64, NULL), TS_OK);
     assert_int_equal(capture_run(&got, ts_cmd_quantize, "quantize", "-m", p->out, "-o", two, "--json", NULL),
                      TS_BAD);
     assert_non_null(strstr(got.out, "quantised already"));
@@ -386,15 +430,15 @@ static void force_and_already_quantised(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(packing),
-        cmocka_unit_test(matrices),
-        cmocka_unit_test(overflow_is_found),
         cmocka_unit_test_setup_teardown(tiny_names_and_shapes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(reads_back, set_up, tear_down),
         cmocka_unit_test_setup_teardown(deterministic, set_up, tear_down),
         cmocka_unit_test_setup_teardown(tied_has_no_head, set_up, tear_down),
         cmocka_unit_test_setup_teardown(folded_stays, set_up, tear_down),
         cmocka_unit_test_setup_teardown(config_is_kept, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(encoders_and_widths, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(overrides, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(wrong_overrides, set_up, tear_down),
         cmocka_unit_test_setup_teardown(refuses, set_up, tear_down),
         cmocka_unit_test_setup_teardown(force_and_already_quantised, set_up, tear_down),
     };

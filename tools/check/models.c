@@ -38,7 +38,7 @@ static ts_status load_quantised(ts_model_cache *m, const char *path, ts_error *e
         m->folder[0] = 0;
         return s;
     }
-    ts_status s = ts_quantize(path, m->folder, m->bits, 64, err);
+    ts_status s = ts_quantize(path, m->folder, &(ts_quantize_options){.bits = m->bits, .group = 64}, err);
     return s ? s : ts_weights_load(m->folder, &m->w, err);
 }
 
