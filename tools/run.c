@@ -1,10 +1,12 @@
 /* touchstone run: generate text with one of the engines. */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/generation.h"
 #include "format/json.h"
 #include "options.h"
 #include "session.h"
@@ -13,6 +15,10 @@
 typedef struct {
     ts_session session;
     ts_sampling sampling;
+    /* as options gave them; NAN, -1: not given */
+    float temperature, top_p, min_p, repetition;
+    int64_t top_k;
+    bool from_model; /* what is not given is as the model's generation_config.json says */
     const char *record;
     /* text on its way out; with --json it is kept to the end */
     ts_utf8_stream utf8;
@@ -30,16 +36,22 @@ static int parse(int argc, char **argv, job *j)
         {"model", 'm', TS_OPT_TEXT, &s->model, 0, 0, "DIR", "checkpoint folder with tokenizer.json"},
         {"prompt", 'p', TS_OPT_TEXT, &s->prompt, 0, 0, "TEXT", "raw prompt; special tokens are parsed"},
         {"prompt-file", 'f', TS_OPT_TEXT, &s->prompt_file, 0, 0, "FILE", "the same from a file, - is stdin"},
+        {"chat", 0, TS_OPT_FLAG, &s->chat, 0, 0, NULL, "the prompt is a user's message: ChatML goes around it"},
+        {"system", 0, TS_OPT_TEXT, &s->system, 0, 0, "TEXT", "with --chat: a system message before it"},
+        {"no-think", 0, TS_OPT_FLAG, &s->no_think, 0, 0, NULL,
+         "with --chat: the answer starts after an empty <think>"},
         {"tokens", 'n', TS_OPT_INT, &s->n, 1, INT32_MAX, "N", "tokens to generate (128)"},
         {"engine", 'e', TS_OPT_TEXT, &s->engine, 0, 0, "E", "fast (default), ref32 or ref64"},
         {"profile", 0, TS_OPT_TEXT, &s->profile_name, 0, 0, "P", "ts or exact (ts; exact for ref64)"},
         {"kv", 0, TS_OPT_TEXT, &s->kv_name, 0, 0, "D", "dtype of the KV cache: real, bf16 or f16 (the profile's)"},
         {"threads", 't', TS_OPT_INT, &s->threads, 1, TS_MAX_THREADS, "N", "of fast; the bits do not depend on it"},
-        {"temperature", 0, TS_OPT_REAL, &p->temperature, 0, 0, "X", "0: greedy (default)"},
-        {"top-k", 0, TS_OPT_INT, &p->top_k, 0, INT32_MAX, "K", "0: off (default)"},
-        {"top-p", 0, TS_OPT_REAL, &p->top_p, 0, 0, "X", "1: off (default)"},
-        {"min-p", 0, TS_OPT_REAL, &p->min_p, 0, 0, "X", "0: off (default)"},
-        {"repetition-penalty", 0, TS_OPT_REAL, &p->repetition, 0, 0, "X", "1: off (default)"},
+        {"temperature", 0, TS_OPT_REAL, &j->temperature, 0, 0, "X", "0: greedy (default)"},
+        {"top-k", 0, TS_OPT_INT, &j->top_k, 0, INT32_MAX, "K", "0: off (default)"},
+        {"top-p", 0, TS_OPT_REAL, &j->top_p, 0, 0, "X", "1: off (default)"},
+        {"min-p", 0, TS_OPT_REAL, &j->min_p, 0, 0, "X", "0: off (default)"},
+        {"repetition-penalty", 0, TS_OPT_REAL, &j->repetition, 0, 0, "X", "1: off (default)"},
+        {"use-generation-config", 0, TS_OPT_FLAG, &j->from_model, 0, 0, NULL,
+         "those five as the model's generation_config.json says, unless given"},
         {"frequency-penalty", 0, TS_OPT_REAL, &p->frequency, 0, 0, "X", "0: off (default)"},
         {"presence-penalty", 0, TS_OPT_REAL, &p->presence, 0, 0, "X", "0: off (default)"},
         {"penalty-window", 0, TS_OPT_INT, &p->window, 0, INT32_MAX, "N", "last ids that count (64)"},
@@ -196,13 +208,30 @@ static int report(const job *j, const ts_generated *g)
     return ts_tool_print(o, TS_OK);
 }
 
+/* An option given wins over the model's file, and that over the defaults. */
+static ts_status choose_sampling(job *j, ts_error *err)
+{
+    ts_sampling *p = &j->sampling;
+    ts_generation_config g = {p->temperature, p->top_k, p->top_p, p->min_p, p->repetition};
+    if (j->from_model && !j->session.model)
+        return ts_fail(err, TS_USAGE, NULL, "--model", "is required");
+    ts_status status = j->from_model ? ts_generation_config_load(j->session.model, &g, err) : TS_OK;
+    if (status)
+        return status;
+    p->temperature = isnan(j->temperature) ? g.temperature : j->temperature;
+    p->top_k = j->top_k < 0 ? g.top_k : j->top_k;
+    p->top_p = isnan(j->top_p) ? g.top_p : j->top_p;
+    p->min_p = isnan(j->min_p) ? g.min_p : j->min_p;
+    p->repetition = isnan(j->repetition) ? g.repetition : j->repetition;
+    return ts_sampling_check(p, err) ? TS_USAGE : TS_OK;
+}
+
 static ts_status generate(job *j, ts_generated *g, ts_error *err)
 {
     ts_session *s = &j->session;
-    ts_status status = ts_sampling_check(&j->sampling, err);
-    if (status)
-        return TS_USAGE;
-    status = ts_session_open(s, err);
+    ts_status status = choose_sampling(j, err);
+    if (!status)
+        status = ts_session_open(s, err);
     if (!status && (j->record || s->json))
         status = ts_weights_hash(s->weights, err);
     if (status)
@@ -226,7 +255,14 @@ int ts_cmd_run(int argc, char **argv)
 {
     ts_error err = {0};
     ts_generated g = {0};
-    job j = {.session = ts_session_default(128), .sampling = ts_sampling_default(), .err = &err};
+    job j = {.session = ts_session_default(128),
+             .sampling = ts_sampling_default(),
+             .temperature = NAN,
+             .top_p = NAN,
+             .min_p = NAN,
+             .repetition = NAN,
+             .top_k = -1,
+             .err = &err};
     int done = parse(argc, argv, &j);
     if (done != TS_GO_ON)
         return done;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "chat.h"
 #include "options.h"
 
 ts_session ts_session_default(int64_t n)
@@ -59,6 +60,18 @@ static ts_status read_prompt(const ts_session *s, char **text, size_t *size, ts_
     return status;
 }
 
+/* The message becomes the prompt. */
+static ts_status render(ts_session *s, ts_error *err)
+{
+    char *prompt = NULL;
+    ts_status status = ts_chat_render(s->system, s->text, !s->no_think, &prompt, err);
+    if (status)
+        return status;
+    free(s->text);
+    s->text = prompt;
+    return TS_OK;
+}
+
 static ts_status encode(ts_session *s, ts_error *err)
 {
     char path[4096];
@@ -71,9 +84,11 @@ static ts_status encode(ts_session *s, ts_error *err)
         return status;
     if (memchr(s->text, '\0', size)) /* a record could not hold it */
         return ts_fail(err, TS_BAD, file, NULL, "byte %zu is NUL", strlen(s->text));
-    status = ts_tokenizer_open(path, &s->tokenizer, err);
+    status = s->chat ? render(s, err) : TS_OK;
     if (!status)
-        status = ts_tokenizer_encode(s->tokenizer, s->text, size, &s->ids, &s->n_ids, err);
+        status = ts_tokenizer_open(path, &s->tokenizer, err);
+    if (!status)
+        status = ts_tokenizer_encode(s->tokenizer, s->text, strlen(s->text), &s->ids, &s->n_ids, err);
     if (!status && s->n_ids == 0)
         return ts_fail(err, TS_BAD, file, NULL, "the prompt has no tokens");
     return status;
@@ -86,6 +101,8 @@ static ts_status check(ts_session *s, ts_error *err)
         return ts_fail(err, TS_USAGE, NULL, "--model", "is required");
     if (prompts != 1)
         return ts_fail(err, TS_USAGE, NULL, NULL, "exactly one prompt is needed, %d given", prompts);
+    if (!s->chat && (s->system || s->no_think))
+        return ts_fail(err, TS_USAGE, NULL, s->system ? "--system" : "--no-think", "needs --chat");
     ts_status status = ts_runner_check_engine(s->engine, err);
     if (status)
         return status;

@@ -8,8 +8,9 @@
 
 typedef struct {
     /* set by options */
-    const char *model, *prompt, *prompt_file, *ids_text, *engine, *profile_name, *kv_name;
+    const char *model, *prompt, *prompt_file, *ids_text, *engine, *profile_name, *kv_name, *system;
     int64_t threads, n; /* n: tokens after the prompt */
+    bool chat, no_think; /* prompt is a user's message, and system goes before it (tools/chat.h) */
     bool json;
     /* set by ts_session_open */
     const ts_profile *profile; /* the named one, with the KV dtype of kv_name */
@@ -17,7 +18,7 @@ typedef struct {
     ts_weights *weights;
     ts_tokenizer *tokenizer; /* NULL with ids_text */
     ts_runner *runner;
-    char *text;   /* the prompt; NULL with ids_text */
+    char *text;   /* the prompt as rendered; NULL with ids_text */
     int32_t *ids; /* of the prompt */
     size_t n_ids;
 } ts_session;
