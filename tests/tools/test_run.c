@@ -174,6 +174,8 @@ static void wrong_arguments(void **state)
         {"--threads", "0"},
         {"--engine", "gpu"},
         {"--profile", "best"},
+        {"--kv", "f8"},
+        {"--kv", ""},
         {"--repetition-penalty", "0"},
         {"--prompt-file", "x"},
         {"--what", "x"},
@@ -266,6 +268,96 @@ static void trace_errors(void **state)
     assert_int_equal(folder_count(&f->dir), 0);
 }
 
+/* The cache's dtype is an axis of its own: every engine follows it, and it is on record. */
+static void kv_dtypes(void **state)
+{
+    files *f = *state;
+    static const char *const kv[] = {"real", "bf16", "f16"};
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(
+            capture_run(&got, ts_cmd_trace, "trace", "-m", TINY, "-p", SHORT, "--kv", kv[i], "-o", f->a, NULL),
+            TS_OK);
+        assert_int_equal(capture_run(&got, ts_cmd_trace, "trace", "-m", TINY, "-p", SHORT, "--kv", kv[i], "-e",
+                                     "ref32", "-o", f->b, "--json", NULL),
+                         TS_OK);
+        assert_non_null(strstr(got.out, kv[i]));
+        assert_int_equal(capture_run(&got, ts_cmd_diff, "diff", f->a, f->b, NULL), TS_OK);
+        assert_int_equal(capture_run(&got, ts_cmd_trace, "trace", "-m", TINY, "-p", SHORT, "--kv", kv[(i + 1) % 3],
+                                     "-o", f->b, NULL),
+                         TS_OK);
+        assert_int_equal(capture_run(&got, ts_cmd_diff, "diff", f->a, f->b, NULL), TS_DIFFERS);
+        assert_non_null(strstr(got.out, "kv: "));
+        assert_int_equal(capture_run(&got, ts_cmd_run, "run", "-m", TINY, "-p", SHORT, "-n", "1", "--kv", kv[i],
+                                     "-r", f->a, NULL),
+                         TS_OK);
+        cJSON *o = loaded(f->a);
+        assert_string_equal(cJSON_GetObjectItem(o, "kv")->valuestring, kv[i]);
+        cJSON_Delete(o);
+    }
+}
+
+/* A folder with all of the tiny model's files and a generation_config.json of its own. */
+static void link_model(const folder *d, const char *generation)
+{
+    static const char *const names[] = {"config.json", "tokenizer.json", "model.safetensors.index.json",
+                                        "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"};
+    char cwd[FOLDER_PATH / 2], from[FOLDER_PATH], to[FOLDER_PATH];
+    assert_non_null(getcwd(cwd, sizeof cwd));
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(from, sizeof from, "%s/" TINY "/%s", cwd, names[i]);
+        assert_int_equal(symlink(from, folder_file(d, names[i], to)), 0);
+    }
+    folder_text(d, "generation_config.json", generation);
+}
+
+static cJSON *sampling_of(const char *model, const char *record, const char *option, const char *value)
+{
+    assert_int_equal(capture_run(&got, ts_cmd_run, "run", "-m", model, "-p", SHORT, "-n", "1", "-r", record,
+                                 "--use-generation-config", option, value, NULL),
+                     TS_OK);
+    cJSON *o = loaded(record), *s = cJSON_DetachItemFromObject(o, "sampling");
+    cJSON_Delete(o);
+    return s;
+}
+
+static bool is(const cJSON *o, const char *key, float x)
+{
+    return (float)cJSON_GetObjectItem(o, key)->valuedouble == x;
+}
+
+static void generation_config(void **state)
+{
+    files *f = *state;
+    const char *model = f->dir.path;
+    link_model(&f->dir, "{\"do_sample\":true,\"temperature\":0.6,\"top_k\":20,\"top_p\":0.95,\"min_p\":0.125}");
+    cJSON *s = sampling_of(model, f->a, "--seed", "5");
+    assert_true(is(s, "temperature", 0.6f) && is(s, "top_k", 20) && is(s, "top_p", 0.95f));
+    assert_true(is(s, "min_p", 0.125f) && is(s, "repetition", 1));
+    cJSON_Delete(s);
+    s = sampling_of(model, f->a, "--temperature", "0"); /* given: wins, though it is the default */
+    assert_true(is(s, "temperature", 0) && is(s, "top_k", 20));
+    cJSON_Delete(s);
+    s = sampling_of(model, f->a, "--top-k", "0");
+    assert_true(is(s, "temperature", 0.6f) && is(s, "top_k", 0));
+    cJSON_Delete(s);
+    folder_text(&f->dir, "generation_config.json", "{\"do_sample\":false,\"temperature\":0.6}");
+    s = sampling_of(model, f->a, "--top-p", "0.5");
+    assert_true(is(s, "temperature", 0) && is(s, "top_p", 0.5f));
+    cJSON_Delete(s);
+    assert_int_equal(capture_run(&got, ts_cmd_run, "run", "-m", model, "-p", SHORT, "-n", "1", "-r", f->a, NULL),
+                     TS_OK);
+    cJSON *o = loaded(f->a);
+    assert_true(is(cJSON_GetObjectItem(o, "sampling"), "temperature", 0)); /* not asked for: not read */
+    cJSON_Delete(o);
+    folder_text(&f->dir, "generation_config.json", "{\"top_p\":7}");
+    assert_int_equal(
+        capture_run(&got, ts_cmd_run, "run", "-m", model, "-p", SHORT, "--use-generation-config", NULL), TS_BAD);
+    assert_non_null(strstr(got.err, "generation_config.json: top_p: 7 is not within 0..1"));
+    assert_int_equal(capture_run(&got, ts_cmd_run, "run", "-m", TINY, "-p", SHORT, "--use-generation-config", NULL),
+                     TS_BAD);
+    assert_int_equal(capture_run(&got, ts_cmd_run, "run", "-p", SHORT, "--use-generation-config", NULL), TS_USAGE);
+}
+
 /* A reset runner gives the bits of a new one. */
 static void runner_resets(void **state)
 {
@@ -305,6 +397,8 @@ int main(void)
         cmocka_unit_test(bad_input),
         cmocka_unit_test_setup_teardown(traces_agree, set_up, tear_down),
         cmocka_unit_test_setup_teardown(trace_errors, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(kv_dtypes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(generation_config, set_up, tear_down),
         cmocka_unit_test(runner_resets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
