@@ -106,7 +106,7 @@ OPENMP = $(if $(findstring clang,$(CC)),$$(ldd $(B)/touchstone | sed -n 's/.*=> 
 VERSION = $$(sed -n 's/.*TS_VERSION "\(.*\)"/\1/p' tools/tool.h)
 TO = $(DESTDIR)$(PREFIX)
 MAN = $(wildcard docs/touchstone.1)
-COMPLETION = $(wildcard tools/touchstone.bash tools/completion.bash)
+COMPLETION = $(wildcard tools/touchstone.bash-completion)
 
 install: all
 	install -d $(TO)/bin $(TO)/lib/pkgconfig $(TO)/include $(DESTDIR)$(SHARE)
