@@ -9,7 +9,7 @@
 typedef struct {
     /* set by options */
     const char *model, *prompt, *prompt_file, *ids_text, *engine, *profile_name, *kv_name, *system;
-    int64_t threads, n; /* n: tokens after the prompt */
+    int64_t threads, n;  /* n: tokens after the prompt */
     bool chat, no_think; /* prompt is a user's message, and system goes before it (tools/chat.h) */
     bool json;
     /* set by ts_session_open */

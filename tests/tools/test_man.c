@@ -190,10 +190,10 @@ static void completion(void **state)
     (void)state;
     words offered, binary;
     completions("touchstone", &offered);
-    assert_int_equal(offered.n, commands.n);
     for (size_t i = 0; i < commands.n; i++)
         if (!has(&offered, commands.word[i]))
             fail_msg(COMPLETION ": no command %s", commands.word[i]);
+    assert_int_equal(offered.n, commands.n);
     for (size_t i = 0; i < commands.n; i++) {
         option_completions(commands.word[i], &offered);
         options_of_help(commands.word[i], &binary);

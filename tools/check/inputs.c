@@ -175,7 +175,8 @@ typedef struct {
 static bool parse_kv(const char *spec, kv_spec *k)
 {
     char n[4][24], dtype[8];
-    if (!part(spec, 0, dtype, sizeof dtype) || !ts_kv_find(dtype, &k->dtype) || !part(spec, 1, k->gen, sizeof k->gen))
+    if (!part(spec, 0, dtype, sizeof dtype) || !ts_kv_find(dtype, &k->dtype) ||
+        !part(spec, 1, k->gen, sizeof k->gen))
         return false;
     for (int i = 0; i < 4; i++)
         if (!part(spec, 2 + i, n[i], sizeof n[i]))
@@ -184,8 +185,8 @@ static bool parse_kv(const char *spec, kv_spec *k)
     k->filled = atoll(n[1]);
     k->capacity = atoll(n[2]);
     k->spare = atoll(n[3]);
-    return k->page > 0 && k->page <= 4096 && k->filled >= 0 && k->filled <= k->capacity &&
-           k->capacity < 1 << 20 && k->spare >= 0 && k->spare < 1 << 20;
+    return k->page > 0 && k->page <= 4096 && k->filled >= 0 && k->filled <= k->capacity && k->capacity < 1 << 20 &&
+           k->spare >= 0 && k->spare < 1 << 20;
 }
 
 /* Fisher-Yates over the pool, so that neither order nor adjacency of pages can be relied on. */

@@ -3,7 +3,8 @@
 #include <string.h>
 #include "num/convert.h"
 
-/* To f16, nearest, ties to even. Adding 1/2 leaves multiples of 2^-24, which are f16's subnormals; from 65520 on: infinity. */
+/* To f16, nearest, ties to even. Adding 1/2 leaves multiples of 2^-24, which are f16's subnormals; from 65520 on:
+ * infinity. */
 static inline uint16_t narrow_f16(float x)
 {
     uint32_t u = ts_bits(x), a = u & 0x7fffffff;
