@@ -24,5 +24,7 @@ __attribute__((visibility("default"))) const ts_ref TS_THIS = {
     .state_free = ts_state_free,
     .forward = ts_forward,
     .state_trace = ts_state_trace,
+    .layer = ts_layer_run,
+    .state_put = ts_state_put,
     .mlx_encode = ts_mlx_encode,
 };
