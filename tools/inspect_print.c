@@ -29,7 +29,7 @@ static void print_table(const cJSON *list)
         int n = 0;
         for (const cJSON *v = row->child; v && n < COLUMNS; v = v->next, n++) {
             value_text(v, cell, sizeof cell);
-            const char *label = n >= 2 && cJSON_IsNumber(v) ? v->string : "";
+            const char *label = n >= 1 && (cJSON_IsNumber(v) || cJSON_IsRaw(v)) ? v->string : "";
             printf("  %s%s%*s", label, *label ? " " : "", v->next ? n < 2 ? -width[n] : width[n] : 0, cell);
         }
         putchar('\n');

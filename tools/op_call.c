@@ -74,17 +74,32 @@ static int rank(const ts_field *f)
     return n;
 }
 
-/* A tensor's dims, leading ones beyond the field's rank multiplied into its first. */
+/* How many dims at the end of t multiply to a width that is known already: heads x channels of a linear's input. */
+static int folded_tail(const ts_op_builder *b, const ts_field *f, int n, const ts_tensor *t)
+{
+    int i = dim_index(b->c->op, f->dim[n - 1]), tail = 1;
+    if (t->ndim <= n || i < 0 || !b->known[i])
+        return 1;
+    int64_t width = t->dim[t->ndim - 1], wants = *(const int64_t *)ts_op_member(b->c, b->c->op->dim[i].offset);
+    while (tail <= t->ndim - n && width > 0 && width < wants && t->dim[t->ndim - tail - 1] <= wants)
+        width *= t->dim[t->ndim - ++tail];
+    return width == wants ? tail : 1;
+}
+
+/* A tensor's dims; those beyond the field's rank are multiplied into its first, or into a last one that is known.
+ */
 static ts_status settle_shape(ts_op_builder *b, const ts_field *f, const ts_tensor *t)
 {
-    int n = rank(f), extra = t->ndim - n;
+    int n = rank(f), at = 0;
     ts_status status = TS_OK;
-    if (extra < 0 && !(n == 1 && t->ndim == 0))
+    if (t->ndim < n && !(n == 1 && t->ndim == 0))
         return ts_fail(b->err, TS_BAD, b->s->in->path, t->name, "%d dims, wants %d", t->ndim, n);
+    int tail = folded_tail(b, f, n, t), extra = t->ndim - n - (tail - 1);
     for (int i = 0; i < n && !status; i++) {
-        int64_t d = t->ndim == 0 ? 1 : t->dim[i + extra];
-        for (int k = 0; i == 0 && k < extra; k++)
-            d = t->dim[k] && d > INT64_MAX / t->dim[k] ? INT64_MAX : d * t->dim[k];
+        int64_t d = 1;
+        int end = t->ndim == 0 ? 0 : i == n - 1 ? t->ndim : at + 1 + (i == 0 ? extra : 0);
+        for (; at < end; at++)
+            d = t->dim[at] > 0 && d > INT64_MAX / t->dim[at] ? INT64_MAX : d * t->dim[at];
         if (dim_index(b->c->op, f->dim[i]) >= 0) /* "K/64" is looked at when K is known */
             status = ts_op_settle(b, f->dim[i], d, t->name);
     }
@@ -360,6 +375,8 @@ static void attach(ts_op_call *c)
 static ts_status settle_all(ts_op_builder *b, const ts_op_call *codes)
 {
     ts_status status = from_model(b);
+    if (!status && b->s->K > 0)
+        status = ts_op_settle(b, "K", b->s->K, "x");
     if (!status)
         status = settle_given(b);
     if (!status && codes)

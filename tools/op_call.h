@@ -14,6 +14,7 @@ typedef struct {
     const ts_weights *w; /* NULL if the operation takes nothing from a model */
     int64_t layer;       /* -1 for the ends */
     const char *weight;  /* role of the weight, NULL if the operation has one kind only */
+    int64_t K;           /* of quantize_a64, when a matrix is to follow; else 0 */
     ts_inputs *in;
 } ts_op_source;
 

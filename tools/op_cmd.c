@@ -167,6 +167,7 @@ static ts_status run_engine(job *j, engine e, ts_error *err)
     ts_op_call codes = {0}, c = {0};
     ts_op_source first = j->s;
     first.id = TS_OP_QUANTIZE_A64;
+    first.K = j->codes ? ts_weights_matrix(j->w, j->s.layer, j->weight)->K : 0;
     ts_status status = TS_OK;
     if (j->codes) {
         status = ts_op_call_new(&first, as, NULL, &codes, err);
@@ -249,7 +250,7 @@ static ts_status write_outputs(const job *j, ts_error *err)
     const ts_meta meta[] = {
         {"schema", "1"},
         {"op", ts_op_table[j->s.id].name},
-        {"order", ts_op_table[j->s.id].order},
+        {"op_order", ts_op_table[j->s.id].order},
         {"engine", engine_name[j->primary]},
         {"profile", j->s.profile->name},
         {"model", j->w ? j->model : ""},
