@@ -318,7 +318,7 @@ static void quantization_overrides(void **state)
     const struct {
         const char *own, *reason;
     } bad[] = {
-        {"\"a\":{\"bits\":8}", "missing"},
+        {"\"a\":{\"bits\":8}", "group_size: missing"},
         {"\"a\":{\"group_size\":32}", "missing"},
         {"\"a\":{\"bits\":1,\"group_size\":32}", "1 bits"},
         {"\"a\":{\"bits\":8,\"group_size\":96}", "groups of 96"},

@@ -28,6 +28,15 @@ static bool one_of(int64_t v, const int *list, size_t n)
     return false;
 }
 
+/* What is wrong with a key of one module's object, told with the module. */
+static ts_status in_module(const source *s, ts_status status, const char *where)
+{
+    if (status == TS_OK || s->err == NULL || strcmp(where, s->name) == 0)
+        return status;
+    ts_error e = *s->err;
+    return ts_fail(s->err, status, e.file, where, "%.60s: %.200s", e.tensor, e.reason);
+}
+
 /* `where` is the object's name, or the module an override is for. */
 static ts_status read_kind(const source *s, const cJSON *o, const char *where, ts_quant_kind *out)
 {
@@ -40,7 +49,7 @@ static ts_status read_kind(const source *s, const cJSON *o, const char *where, t
     if (status == TS_OK && cJSON_HasObjectItem(o, "mode"))
         status = ts_json_string(s->file, o, "mode", &mode, s->err);
     if (status != TS_OK)
-        return status;
+        return in_module(s, status, where);
     if (!one_of(bits, widths, sizeof widths / sizeof *widths))
         return ts_fail(s->err, TS_BAD, s->file, where, "%lld bits are not supported; 2, 3, 4, 5, 6 and 8 are",
                        (long long)bits);
