@@ -188,9 +188,22 @@ static ts_status take_matrix(ts_op_builder *b, const char *role)
     return status ? status : ts_op_settle(b, f->dim[1], m->K, role);
 }
 
+/* The norm of linear attention is not centred: gated_norm's, not one of these. */
+static bool is_norm(const char *role)
+{
+    static const char *const norm[] = {"input_norm", "post_norm", "q_norm", "k_norm", "final_norm"};
+    for (size_t i = 0; i < sizeof norm / sizeof *norm; i++)
+        if (strcmp(role, norm[i]) == 0)
+            return true;
+    return false;
+}
+
 static ts_status rmsnorm(ts_op_builder *b)
 {
     const ts_weights *w = b->s->w;
+    if (!is_norm(b->s->weight))
+        return ts_fail(b->err, TS_USAGE, NULL, "--weight",
+                       "'%s' is none of input_norm, post_norm, q_norm, k_norm, final_norm", b->s->weight);
     ts_status status = take_vector(b, "w", b->s->weight);
     if (!status)
         status = ts_op_settle(b, "n", ts_weights_vector(w, b->s->layer, b->s->weight)->n, "w");

@@ -231,6 +231,9 @@ static void bad_input(void **state)
     refuses("gdn_step", NULL, NULL, TS_BAD, "q: missing");
     refuses("matmul_a64s8", "0", "in_z", TS_BAD, "A64S8 is defined for");
     refuses("embed", NULL, NULL, TS_BAD, "missing: embed needs it");
+    refuses("rmsnorm", "0", "gdn_norm", TS_USAGE, "none of input_norm");
+    refuses("rmsnorm", "0", "A_log", TS_USAGE, "none of input_norm");
+    refuses("rmsnorm", "0", "q_norm", TS_BAD, "layer 0 has no such vector");
     refuses("l2norm", NULL, "v", TS_USAGE, "none of q, k");
     x.name = "X";
     write_in(&x, 1);
