@@ -103,15 +103,21 @@ static ts_status check_call(const ts_engine *e, const int32_t *ids, int64_t T, i
     return TS_OK;
 }
 
-static void embed(ts_piece *p, const int32_t *ids)
+void ts_engine_positions(ts_piece *p)
 {
-    const ts_config *c = p->c;
     ts_engine *e = p->e;
     for (int64_t t = 0; t < p->T; t++) {
         e->row_pos[t] = (int32_t)(e->pos + t);
         e->row_len[t] = (int32_t)(e->pos + t + 1);
     }
     ts_engine_angles(e, e->pos + p->T);
+}
+
+static void embed(ts_piece *p, const int32_t *ids)
+{
+    const ts_config *c = p->c;
+    ts_engine *e = p->e;
+    ts_engine_positions(p);
     ts_engine_op(p, TS_OP_EMBED, &(ts_embed_args){p->T, c->V, c->C, ids, &e->w->embed, e->slot[TS_SLOT_H]});
     ts_engine_note(p, "embed", p->T, 0, c->C, e->slot[TS_SLOT_H]);
 }

@@ -26,6 +26,20 @@ void ts_engine_free(ts_engine *e);
 ts_status ts_engine_forward(ts_engine *e, const int32_t *ids, int64_t T, int64_t rows, float *logits,
                             ts_trace *trace, ts_error *err);
 
+/* One layer alone, from its input x[T,C] (T >= 1): the residual stream before its first norm. Runs at the current
+ * position and advances it, so the engine is then for this layer only. trace gets what a forward would put for the
+ * layer, "layer.N.out" last. */
+ts_status ts_engine_forward_layer(ts_engine *e, int64_t layer, const float *x, int64_t T, ts_trace *trace,
+                                  ts_error *err);
+/* Sets the position, and what that layer knows of earlier tokens: conv_states [CD,W] and recurrent_states
+ * [Hv,Dk,Dv], or k and v [Hkv,pos,D] (rounded as the profile stores them). NULL leaves it as it is; full attention
+ * at pos > 0 needs both. */
+ts_status ts_engine_state_put(ts_engine *e, int64_t layer, int64_t pos, const float *conv_or_k,
+                              const float *recurrent_or_v, ts_error *err);
+/* Appends cache.L.{conv_states,recurrent_states,k,v} of every layer L (F32; k, v widened, [Hkv,len,D]) to `out`,
+ * each name followed by `suffix`. */
+void ts_engine_state_trace(const ts_engine *e, const char *suffix, ts_trace *out);
+
 /* Back to position 0, as new. */
 void ts_engine_reset(ts_engine *e);
 

@@ -98,6 +98,9 @@ void ts_engine_norm(ts_piece *p, int64_t rows, const float *x, const ts_vector *
 /* Trace [T,H,D], or [T,D] if H is 0, under "layer.N.name" or plain "name". */
 void ts_engine_note(ts_piece *p, const char *name, int64_t T, int64_t H, int64_t D, const float *data);
 
+/* engine.c: positions of the piece's rows, and their angles. */
+void ts_engine_positions(ts_piece *p);
+
 /* engine_layer.c: from TS_SLOT_H to TS_SLOT_H. */
 void ts_engine_layer(ts_piece *p);
 

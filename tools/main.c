@@ -9,6 +9,9 @@ static const ts_command commands[] = {
     {"check", "is every schedule still the reference's function, bit for bit?", ts_cmd_check},
     {"trace", "write every tensor of a forward pass", ts_cmd_trace},
     {"diff", "the first tensor and element where two traces part", ts_cmd_diff},
+    {"op", "one operation on your own tensors, with a model's weights", ts_cmd_op},
+    {"layer", "one layer of a model on your own hidden states", ts_cmd_layer},
+    {"inspect", "what a model folder or a file holds", ts_cmd_inspect},
     {"quantize", "write a checkpoint as MLX affine, 2 to 8 bits", ts_cmd_quantize},
     {"golden", "rewrite our own goldens", ts_cmd_golden},
 };

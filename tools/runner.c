@@ -107,6 +107,29 @@ ts_status ts_runner_forward(ts_runner *r, const int32_t *ids, int64_t T, int64_t
     return r->ref->forward(r->model, r->state, ids, T, rows, logits, trace, err);
 }
 
+ts_status ts_runner_layer(ts_runner *r, int64_t layer, const void *x, int64_t T, ts_trace *trace, ts_error *err)
+{
+    if (r->engine)
+        return ts_engine_forward_layer(r->engine, layer, x, T, trace, err);
+    return r->ref->layer(r->model, r->state, layer, x, T, trace, err);
+}
+
+ts_status ts_runner_state_put(ts_runner *r, int64_t layer, int64_t pos, const void *conv_or_k,
+                              const void *recurrent_or_v, ts_error *err)
+{
+    if (r->engine)
+        return ts_engine_state_put(r->engine, layer, pos, conv_or_k, recurrent_or_v, err);
+    return r->ref->state_put(r->model, r->state, layer, pos, conv_or_k, recurrent_or_v, err);
+}
+
+void ts_runner_state_trace(const ts_runner *r, const char *suffix, ts_trace *out)
+{
+    if (r->engine)
+        ts_engine_state_trace(r->engine, suffix, out);
+    else
+        r->ref->state_trace(r->model, r->state, suffix, out);
+}
+
 static ts_status step(void *ctx, const int32_t *ids, int64_t T, float *logits, ts_error *err)
 {
     ts_runner *r = ctx;

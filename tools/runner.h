@@ -30,6 +30,11 @@ ts_dtype ts_runner_dtype(const ts_runner *r); /* of logits and traces: TS_F32 or
 /* As ts_ref.forward: the last `rows` rows of logits in the engine's dtype; logits, trace may be NULL. */
 ts_status ts_runner_forward(ts_runner *r, const int32_t *ids, int64_t T, int64_t rows, void *logits,
                             ts_trace *trace, ts_error *err);
+/* One layer alone, as ts_ref.layer, state_put and state_trace: x and state in the engine's dtype. */
+ts_status ts_runner_layer(ts_runner *r, int64_t layer, const void *x, int64_t T, ts_trace *trace, ts_error *err);
+ts_status ts_runner_state_put(ts_runner *r, int64_t layer, int64_t pos, const void *conv_or_k,
+                              const void *recurrent_or_v, ts_error *err);
+void ts_runner_state_trace(const ts_runner *r, const char *suffix, ts_trace *out);
 /* For ts_generate_ids. ref64's logits are rounded to f32 for the sampler. */
 ts_stepper ts_runner_stepper(ts_runner *r);
 

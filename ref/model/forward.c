@@ -1,4 +1,5 @@
 #include <stdio.h>
+#include <string.h>
 
 #include "model.h"
 #include "num/rope_table.h"
@@ -88,20 +89,48 @@ static void layer(const ts_pass *p)
     ts_note(p, "out", b->h, b->T, c->C, 0);
 }
 
+static ts_status check_room(const ts_ref_model *m, const ts_ref_state *s, int64_t T, ts_error *err)
+{
+    if (T <= s->capacity - s->pos)
+        return TS_OK;
+    return ts_fail(err, TS_BAD, m->w->path, NULL,
+                   "%lld tokens at position %lld exceed the state's capacity of %lld", (long long)T,
+                   (long long)s->pos, (long long)s->capacity);
+}
+
 static ts_status validate(const ts_ref_model *m, const ts_ref_state *s, const int32_t *ids, int64_t T, int64_t rows,
                           ts_error *err)
 {
     if (T < 1 || rows < 0 || rows > T)
         return ts_fail(err, TS_BAD, m->w->path, NULL, "%lld tokens and %lld rows of logits", (long long)T,
                        (long long)rows);
-    if (T > s->capacity - s->pos)
-        return ts_fail(err, TS_BAD, m->w->path, NULL,
-                       "%lld tokens at position %lld exceed the state's capacity of %lld", (long long)T,
-                       (long long)s->pos, (long long)s->capacity);
+    if (check_room(m, s, T, err))
+        return TS_BAD;
     for (int64_t t = 0; t < T; t++)
         if (ids[t] < 0 || ids[t] >= m->w->cfg.V)
             return ts_fail(err, TS_BAD, m->w->path, NULL, "token %lld has id %d, the vocabulary has 0..%lld",
                            (long long)t, ids[t], (long long)m->w->cfg.V - 1);
+    return TS_OK;
+}
+
+ts_status ts_layer_run(const ts_ref_model *m, ts_ref_state *s, int64_t layer_number, const void *x, int64_t T,
+                       ts_trace *trace, ts_error *err)
+{
+    ts_work w;
+    if (T < 1 || layer_number < 0 || layer_number >= m->w->cfg.layers)
+        return ts_fail(err, TS_BAD, m->w->path, NULL, "%lld tokens through layer %lld", (long long)T,
+                       (long long)layer_number);
+    ts_status status = check_room(m, s, T, err);
+    if (!status)
+        status = ts_work_new(m, T, &w, err);
+    if (status)
+        return status;
+    ts_pass p = {.m = m, .s = s, .w = &w, .trace = trace, .layer = layer_number};
+    positions(&p);
+    memcpy(w.h, x, (size_t)(T * m->w->cfg.C) * sizeof *w.h);
+    layer(&p);
+    s->pos += T;
+    ts_work_free(&w);
     return TS_OK;
 }
 

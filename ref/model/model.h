@@ -66,6 +66,10 @@ void ts_state_free(ts_ref_state *s);
 void ts_state_trace(const ts_ref_model *m, const ts_ref_state *s, const char *suffix, ts_trace *out);
 ts_status ts_forward(const ts_ref_model *m, ts_ref_state *s, const int32_t *ids, int64_t T, int64_t rows,
                      void *logits, ts_trace *trace, ts_error *err);
+ts_status ts_layer_run(const ts_ref_model *m, ts_ref_state *s, int64_t layer, const void *x, int64_t T,
+                       ts_trace *trace, ts_error *err);
+ts_status ts_state_put(const ts_ref_model *m, ts_ref_state *s, int64_t layer, int64_t pos, const void *conv_or_k,
+                       const void *recurrent_or_v, ts_error *err);
 
 /* y[T,N] = x[T,K] w^T in the class the profile demands for this matrix. */
 void ts_linear(const ts_pass *p, const ts_matrix *w, const ts_real *x, int64_t T, ts_real *y);

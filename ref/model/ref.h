@@ -38,6 +38,17 @@ typedef struct {
      * of layer L to `out`, each name followed by `suffix`. */
     void (*state_trace)(const ts_ref_model *m, const ts_ref_state *s, const char *suffix, ts_trace *out);
 
+    /* One layer alone, from its input x[T,C] of ts_real: the residual stream before its first norm. Runs at the
+     * state's position and advances it, so the state is for this layer only. trace gets what forward would put
+     * for the layer, "layer.N.out" last. TS_BAD: capacity exceeded. */
+    ts_status (*layer)(const ts_ref_model *m, ts_ref_state *s, int64_t layer, const void *x, int64_t T,
+                       ts_trace *trace, ts_error *err);
+    /* Sets the position, and what that layer knows of earlier tokens, in ts_real: conv_states [CD,W] and
+     * recurrent_states [Hv,Dk,Dv], or k and v [Hkv,pos,D] (rounded as the profile stores them). NULL leaves it as
+     * it is; full attention at pos > 0 needs both. TS_BAD: capacity exceeded. */
+    ts_status (*state_put)(const ts_ref_model *m, ts_ref_state *s, int64_t layer, int64_t pos,
+                           const void *conv_or_k, const void *recurrent_or_v, ts_error *err);
+
     /* MLX encoders mlx-cpu, mlx-metal and lse; see ref/op/mlx_encode.c. f32 in both tables. */
     ts_mlx_encoder *mlx_encode, *mlx_encode_metal, *lse_encode;
 } ts_ref;

@@ -1,8 +1,10 @@
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "kv.h"
 #include "model.h"
+#include "op.h"
 
 static bool layer_state_new(const ts_config *c, bool full, ts_kv_dtype dtype, int64_t pages, const int32_t *table,
                             ts_layer_state *l)
@@ -62,6 +64,51 @@ void ts_state_free(ts_ref_state *s)
     free(s->layer);
     free(s->table);
     free(s);
+}
+
+/* k, v [Hkv,pos,D] -> pages, rounded by the operation that stores them in a forward pass. */
+static ts_status put_kv(const ts_config *c, const ts_kv *kv, int64_t pos, const ts_real *k, const ts_real *v,
+                        ts_error *err)
+{
+    size_t n = (size_t)(c->Hkv * pos * c->D);
+    ts_real *rows = malloc((2 * n + 1) * sizeof *rows);
+    if (!rows)
+        return ts_no_memory(err, 2 * n * sizeof *rows);
+    for (int64_t h = 0; h < c->Hkv; h++)
+        for (int64_t j = 0; j < pos; j++)
+            for (int64_t d = 0; d < c->D; d++) {
+                int64_t to = (j * c->Hkv + h) * c->D + d, from = (h * pos + j) * c->D + d;
+                rows[to] = k[from];
+                rows[(int64_t)n + to] = v[from];
+            }
+    ts_kv_store(
+        &(ts_kv_store_args){.T = pos, .Hkv = c->Hkv, .D = c->D, .pos = 0, .k = rows, .v = rows + n, .kv = *kv});
+    free(rows);
+    return TS_OK;
+}
+
+ts_status ts_state_put(const ts_ref_model *m, ts_ref_state *s, int64_t layer, int64_t pos, const void *conv_or_k,
+                       const void *recurrent_or_v, ts_error *err)
+{
+    const ts_config *c = &m->w->cfg;
+    ts_layer_state *l = &s->layer[layer];
+    if (pos < 0 || pos > s->capacity)
+        return ts_fail(err, TS_BAD, m->w->path, "pos", "%lld, the state's capacity is %lld", (long long)pos,
+                       (long long)s->capacity);
+    s->pos = pos;
+    if (c->full[layer]) {
+        if (pos == 0)
+            return TS_OK;
+        if (!conv_or_k || !recurrent_or_v)
+            return ts_fail(err, TS_BAD, m->w->path, "pos", "%lld earlier tokens, but no k and v of them",
+                           (long long)pos);
+        return put_kv(c, &l->kv, pos, conv_or_k, recurrent_or_v, err);
+    }
+    if (conv_or_k)
+        memcpy(l->conv, conv_or_k, (size_t)((2 * c->Hk * c->Dk + c->Hv * c->Dv) * c->W) * sizeof *l->conv);
+    if (recurrent_or_v)
+        memcpy(l->S, recurrent_or_v, (size_t)(c->Hv * c->Dk * c->Dv) * sizeof *l->S);
+    return TS_OK;
 }
 
 /* Pool pages -> [Hkv,len,D], widened. */

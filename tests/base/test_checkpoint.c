@@ -165,6 +165,9 @@ static void unaligned_data_is_copied(void **state)
     ts_checkpoint *c;
     assert_int_equal(ts_checkpoint_open(path, &c, NULL), TS_OK);
     const ts_tensor *v = ts_checkpoint_find(c, "value", NULL);
+    assert_int_not_equal((uintptr_t)v->data % 8, 0);
+    assert_int_equal(ts_checkpoint_align(c, v, NULL), TS_OK);
+    assert_int_equal(ts_checkpoint_align(c, ts_checkpoint_find(c, "three", NULL), NULL), TS_OK);
     assert_int_equal((uintptr_t)v->data % 8, 0);
     assert_memory_equal(v->data, value, sizeof value);
     assert_memory_equal(ts_checkpoint_find(c, "three", NULL)->data, three, 3);

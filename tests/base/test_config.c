@@ -297,17 +297,52 @@ static void quantization(void **state)
     assert_int_equal(c.quant_bits, 8);
     assert_loads("quantization", "null", &c);
     assert_int_equal(c.quant_bits, 0);
-    assert_refused("quantization", "{\"bits\":3,\"group_size\":64}", "3 bits");
-    assert_refused("quantization", "{\"bits\":4,\"group_size\":32}", "groups of 32");
+    assert_loads("quantization", "{\"bits\":3,\"group_size\":128}", &c);
+    assert_int_equal(c.quant_bits, 3);
+    assert_int_equal(c.quant_group, 128);
+    assert_refused("quantization", "{\"bits\":7,\"group_size\":64}", "7 bits");
+    assert_refused("quantization", "{\"bits\":4,\"group_size\":16}", "groups of 16");
     assert_refused("quantization", "{\"bits\":4}", "missing");
     assert_refused("quantization", "{\"bits\":4,\"group_size\":64,\"mode\":\"mxfp4\"}", "mode \"mxfp4\"");
-    assert_refused("quantization", "{\"bits\":4,\"group_size\":64,\"model.layers.0.mlp\":{\"bits\":8}}",
-                   "\"model.layers.0.mlp\"");
-    assert_refused("quantization", "{\"bits\":4,\"group_size\":64,\"lm_head\":false}", "\"lm_head\"");
     assert_refused("quantization_config", "{\"quant_method\":\"fp8\"}", "\"quant_method\"");
     assert_refused("quantization", "4", "must be an object");
     cJSON *o = base_with("quantization", "{\"bits\":4,\"group_size\":64}");
     cJSON_AddItemToObject(o, "quantization_config", cJSON_Parse("{\"bits\":8,\"group_size\":64}"));
+    assert_int_equal(load(o, &c, NULL), TS_BAD);
+}
+
+static void quantization_overrides(void **state)
+{
+    (void)state;
+    ts_config c;
+    const struct {
+        const char *own, *reason;
+    } bad[] = {
+        {"\"a\":{\"bits\":8}", "group_size: missing"},
+        {"\"a\":{\"group_size\":32}", "missing"},
+        {"\"a\":{\"bits\":1,\"group_size\":32}", "1 bits"},
+        {"\"a\":{\"bits\":8,\"group_size\":96}", "groups of 96"},
+        {"\"a\":{\"bits\":8,\"group_size\":64,\"mode\":\"nvfp4\"}", "mode \"nvfp4\""},
+        {"\"a\":8", "\"a\""},
+        {"\"a\":null", "\"a\""},
+        {"\"a.b\":false,\"language_model.a.b\":false", "\"a.b\" is given twice"},
+    };
+    char text[256];
+    assert_loads("quantization",
+                 "{\"bits\":4,\"group_size\":64,\"a\":false,\"b\":true,\"c\":{\"bits\":6,\"group_size\":32}}", &c);
+    assert_int_equal(c.quant_bits, 4);
+    assert_int_equal(c.quant_group, 64);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        snprintf(text, sizeof text, "{\"bits\":4,\"group_size\":64,%s}", bad[i].own);
+        assert_refused("quantization", text, bad[i].reason);
+    }
+    const char *const one = "{\"bits\":4,\"group_size\":64,\"a\":false,\"b\":{\"bits\":8,\"group_size\":64}}";
+    const char *const other = "{\"bits\":4,\"group_size\":64,\"b\":{\"group_size\":64,\"bits\":8},\"a\":false}";
+    cJSON *o = base_with("quantization", one);
+    cJSON_AddItemToObject(o, "quantization_config", cJSON_Parse(other));
+    assert_int_equal(load(o, &c, NULL), TS_OK);
+    o = base_with("quantization", one);
+    cJSON_AddItemToObject(o, "quantization_config", cJSON_Parse("{\"bits\":4,\"group_size\":64,\"a\":false}"));
     assert_int_equal(load(o, &c, NULL), TS_BAD);
 }
 
@@ -380,6 +415,7 @@ int main(void)
         cmocka_unit_test_teardown(hostile_dims, empty_dir),
         cmocka_unit_test_teardown(switches, empty_dir),
         cmocka_unit_test_teardown(quantization, empty_dir),
+        cmocka_unit_test_teardown(quantization_overrides, empty_dir),
         cmocka_unit_test_teardown(stops, empty_dir),
         cmocka_unit_test_teardown(generation_config, empty_dir),
         cmocka_unit_test(profiles),

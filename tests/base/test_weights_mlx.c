@@ -106,6 +106,172 @@ static void bad_mlx_triples(void **state)
     ts_safetensors_close(s.source);
 }
 
+/* k_proj of dense, [64,64], as `bits` in groups of `group`: codes, scales and biases to be filled by the caller. */
+static void quantise_k(set *s, const char *name, int bits, int group, const void *codes, const void *aux)
+{
+    static char full[3][128];
+    const char *const part[] = {"weight", "scales", "biases"};
+    for (int i = 0; i < 3; i++)
+        snprintf(full[i], sizeof full[i], "%.100s.%s", name, part[i]);
+    set_remove(s, full[0]);
+    set_add(s, full[0], TS_U32, 64, 2 * bits, codes, 64u * 8 * (size_t)bits);
+    set_add(s, full[1], TS_BF16, 64, 64 / group, aux, 64u * 2 * (size_t)(64 / group));
+    set_add(s, full[2], TS_BF16, 64, 64 / group, aux, 64u * 2 * (size_t)(64 / group));
+}
+
+#define K_PROJ "model.layers.3.self_attn.k_proj"
+
+/* The code at a bit of a row's little-endian stream, one bit at a time. */
+static uint32_t code_at(const uint8_t *row, int bits, int64_t k)
+{
+    uint32_t code = 0;
+    for (int64_t i = 0; i < bits; i++)
+        code |= (uint32_t)(row[(k * bits + i) / 8] >> ((k * bits + i) % 8) & 1) << i;
+    return code;
+}
+
+static void all_widths_and_groups(void **state)
+{
+    (void)state;
+    const int widths[] = {2, 3, 4, 5, 6, 8}, groups[] = {32, 64, 128};
+    uint32_t codes[64 * 16];
+    uint16_t aux[128];
+    char text[64];
+    for (uint32_t i = 0; i < 64 * 16; i++)
+        codes[i] = i * 2654435761u + 12345;
+    for (uint32_t i = 0; i < 128; i++)
+        aux[i] = (uint16_t)(0x3F80 + i);
+    for (size_t b = 0; b < 6; b++)
+        for (size_t g = 0; g < 3; g++) {
+            set s;
+            ts_weights *w;
+            set_open(&s, DENSE);
+            snprintf(text, sizeof text, "{\"bits\":%d,\"group_size\":%d}", widths[b], groups[g]);
+            config_set("quantization", text);
+            quantise_k(&s, K_PROJ, widths[b], groups[g] == 128 ? 64 : groups[g], codes, aux);
+            if (groups[g] == 128) {
+                assert_refused(&s, K_PROJ ".weight", "64 columns are not whole groups of 128");
+                ts_safetensors_close(s.source);
+                continue;
+            }
+            assert_int_equal(set_load(&s, &w, NULL), TS_OK);
+            const ts_matrix *m = &w->layer[3].k_proj;
+            assert_int_equal(m->format, TS_W_MLX);
+            assert_int_equal(m->bits, widths[b]);
+            assert_int_equal(m->group, groups[g]);
+            for (int64_t n = 0; n < 64; n += 63)
+                for (int64_t k = 0; k < 64; k++)
+                    assert_int_equal(ts_mlx_code(m, n, k),
+                                     code_at((const uint8_t *)codes + n * 8 * widths[b], widths[b], k));
+            ts_weights_free(w);
+            ts_safetensors_close(s.source);
+        }
+}
+
+/* Every module by its own line, under both spellings of its path; what the line says must fit the shapes. */
+static void overrides(void **state)
+{
+    (void)state;
+    static const uint32_t codes[64 * 16];
+    static const uint16_t aux[128];
+    set s;
+    ts_weights *w;
+    set_open(&s, DENSE);
+    quantise_k(&s, K_PROJ, 6, 32, codes, aux);
+    config_set("quantization", "{\"bits\":4,\"group_size\":64}");
+    assert_refused(&s, K_PROJ ".weight", "has shape [64,12], wants [64,8]");
+    config_set("quantization", "{\"bits\":4,\"group_size\":64,\"" K_PROJ "\":{\"bits\":6,\"group_size\":32}}");
+    assert_int_equal(set_load(&s, &w, NULL), TS_OK);
+    assert_int_equal(w->layer[3].k_proj.bits, 6);
+    assert_int_equal(w->layer[3].k_proj.group, 32);
+    assert_int_equal(w->cfg.quant_bits, 4);
+    ts_weights_free(w);
+    config_set("quantization", "{\"bits\":4,\"group_size\":64,\"language_model." K_PROJ
+                               "\":{\"bits\":6,\"group_size\":32,\"mode\":\"affine\"}}");
+    assert_loads(&s);
+    config_set("quantization", "{\"bits\":4,\"group_size\":64,\"" K_PROJ "\":{\"bits\":6,\"group_size\":64}}");
+    assert_refused(&s, K_PROJ ".scales", "has shape [64,2], wants [64,1]");
+    config_set("quantization", "{\"bits\":6,\"group_size\":32,\"" K_PROJ "\":false}");
+    assert_refused(&s, K_PROJ ".weight", "dtype U32");
+    config_set("quantization", "{\"bits\":6,\"group_size\":32,\"" K_PROJ "\":true}");
+    assert_loads(&s);
+    const char *const v = "{\"bits\":6,\"group_size\":32,\"model.layers.3.self_attn.v_proj\":%s}";
+    char text[160];
+    snprintf(text, sizeof text, v, "false");
+    config_set("quantization", text);
+    assert_loads(&s);
+    snprintf(text, sizeof text, v, "{\"bits\":8,\"group_size\":64}");
+    config_set("quantization", text);
+    assert_refused(&s, "model.layers.3.self_attn.v_proj.weight", "dtype BF16; MLX codes are U32");
+    ts_safetensors_close(s.source);
+}
+
+/* Only what was asked for is read: NaN elsewhere is not found, a wrong shape is. */
+static void parts(void **state)
+{
+    (void)state;
+    set s;
+    ts_weights *w = NULL;
+    ts_error err = {0};
+    set_open(&s, DENSE);
+    ts_tensor *up = set_find(&s, "model.layers.0.mlp.up_proj.weight");
+    uint16_t *bad = malloc(up->size);
+    assert_non_null(bad);
+    memcpy(bad, up->data, up->size);
+    bad[7] = 0x7FC0;
+    up->data = bad;
+    assert_refused(&s, up->name, "NaN at element 7");
+    assert_int_equal(ts_weights_load_part(dir.path, 0, NULL, &w, &err), TS_BAD);
+    assert_string_equal(err.tensor, up->name);
+    assert_int_equal(ts_weights_load_part(dir.path, 0, "gate_proj", &w, &err), TS_OK);
+    assert_int_equal(w->layer[0].gate_proj.N, w->cfg.I);
+    assert_ptr_equal(ts_weights_matrix(w, 0, "gate_proj"), &w->layer[0].gate_proj);
+    assert_null(ts_weights_matrix(w, 0, "q_proj"));
+    assert_null(ts_weights_matrix(w, 3, "in_qkv"));
+    assert_null(ts_weights_matrix(w, -1, "gate_proj"));
+    assert_ptr_equal(ts_weights_vector(w, 0, "A_log"), &w->layer[0].A_log);
+    assert_ptr_equal(ts_weights_vector(w, -1, "final_norm"), &w->final_norm);
+    assert_int_equal(w->layer[0].up_proj.N, 0);
+    assert_int_equal(w->layer[0].A_log.n, w->cfg.Hv);
+    assert_int_equal(w->layer[1].A_log.n, 0);
+    assert_int_equal(w->embed.N, 0);
+    ts_weights_free(w);
+    assert_int_equal(ts_weights_load_part(dir.path, 3, NULL, &w, &err), TS_OK);
+    assert_int_equal(w->layer[3].k_proj.N, 64);
+    assert_int_equal(w->layer[0].down_proj.N, 0);
+    ts_weights_free(w);
+    assert_int_equal(ts_weights_load_part(dir.path, -1, "head", &w, &err), TS_OK);
+    assert_int_equal(w->head.N, 97);
+    assert_int_equal(w->embed.N, 0);
+    ts_weights_free(w);
+    w = NULL;
+    assert_int_equal(ts_weights_load_part(dir.path, 4, NULL, &w, &err), TS_BAD);
+    assert_non_null(strstr(err.reason, "no layer 4"));
+    up->dim[1]--;
+    up->size -= 2 * (size_t)up->dim[0];
+    assert_refused(&s, up->name, "has shape");
+    assert_int_equal(ts_weights_load_part(dir.path, 3, NULL, &w, &err), TS_BAD);
+    assert_string_equal(err.tensor, up->name);
+    assert_null(w);
+    free(bad);
+    ts_safetensors_close(s.source);
+}
+
+/* The head of a tied model is its embedding, also when nothing else is read. */
+static void tied_part(void **state)
+{
+    (void)state;
+    set s;
+    ts_weights *w = NULL;
+    set_open(&s, ASYM);
+    assert_loads(&s);
+    assert_int_equal(ts_weights_load_part(dir.path, -1, "head", &w, NULL), TS_OK);
+    assert_int_equal(w->head.N, 97);
+    assert_ptr_equal(w->head.data, w->embed.data);
+    ts_weights_free(w);
+    ts_safetensors_close(s.source);
+}
+
 /* A tied, quantised embedding whose copy has the same codes but other scales is no copy. */
 static void tied_mlx_head(void **state)
 {
@@ -137,6 +303,10 @@ int main(void)
         cmocka_unit_test_teardown(mlx_triples, empty_dir),
         cmocka_unit_test_teardown(bad_mlx_triples, empty_dir),
         cmocka_unit_test_teardown(tied_mlx_head, empty_dir),
+        cmocka_unit_test_teardown(all_widths_and_groups, empty_dir),
+        cmocka_unit_test_teardown(overrides, empty_dir),
+        cmocka_unit_test_teardown(parts, empty_dir),
+        cmocka_unit_test_teardown(tied_part, empty_dir),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

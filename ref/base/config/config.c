@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "config/quant.h"
 #include "format/json.h"
 
 enum {
@@ -248,52 +249,16 @@ static ts_status read_scalars(const source *s, ts_config *c)
     return status == TS_OK ? ts_json_opt_bool(s->file, s->text, "tie_word_embeddings", &c->tied, s->err) : status;
 }
 
-static ts_status read_quant_object(const source *s, const cJSON *o, const char *name, ts_config *c)
-{
-    int64_t bits, group;
-    if (!cJSON_IsObject(o))
-        return bad(s, name, "must be an object");
-    for (const cJSON *i = o->child; i != NULL; i = i->next) {
-        bool plain = strcmp(i->string, "bits") == 0 || strcmp(i->string, "group_size") == 0 ||
-                     strcmp(i->string, "mode") == 0;
-        if (!plain)
-            return ts_fail(s->err, TS_BAD, s->file, name,
-                           "\"%.100s\": only one bits and group_size for all modules is supported", i->string);
-    }
-    ts_status status = ts_json_int(s->file, o, "bits", 1, 64, &bits, s->err);
-    if (status == TS_OK)
-        status = ts_json_int(s->file, o, "group_size", 1, MAX_DIM, &group, s->err);
-    if (status != TS_OK)
-        return status;
-    if (bits != 4 && bits != 8)
-        return ts_fail(s->err, TS_BAD, s->file, name, "%lld bits are not supported; 4 and 8 are", (long long)bits);
-    if (group != 64)
-        return ts_fail(s->err, TS_BAD, s->file, name, "groups of %lld are not supported; 64 is", (long long)group);
-    const char *mode = "affine";
-    if (item(o, "mode") != NULL)
-        status = ts_json_string(s->file, o, "mode", &mode, s->err);
-    if (status == TS_OK && strcmp(mode, "affine") != 0)
-        return ts_fail(s->err, TS_BAD, s->file, name, "mode \"%.60s\" is not supported; \"affine\" is", mode);
-    c->quant_bits = (int)bits;
-    c->quant_group = (int)group;
-    return status;
-}
-
-/* MLX writes the same object under both names. */
+/* The defaults only: who binds weights reads the overrides (config/quant.h). */
 static ts_status read_quant(const source *s, ts_config *c)
 {
-    const char *const names[] = {"quantization", "quantization_config"};
-    const cJSON *const holders[] = {s->root, s->text};
-    for (size_t i = 0; i < 2; i++)
-        for (size_t h = 0; h < 2; h++) {
-            const cJSON *o = item(holders[h], names[i]);
-            int before = c->quant_bits;
-            ts_status status = o != NULL ? read_quant_object(s, o, names[i], c) : TS_OK;
-            if (status != TS_OK)
-                return status;
-            if (before != 0 && c->quant_bits != before)
-                return bad(s, names[i], "disagrees with another quantization object of this file");
-        }
+    ts_quant q;
+    ts_status status = ts_quant_read(s->file, s->root, &q, s->err);
+    if (status != TS_OK)
+        return status;
+    c->quant_bits = q.all.bits;
+    c->quant_group = q.all.group;
+    ts_quant_free(&q);
     return TS_OK;
 }
 

@@ -20,7 +20,7 @@ typedef struct {
     double theta, eps;
     bool tied;                   /* lm_head = embed_tokens */
     bool full[TS_MAX_LAYERS];    /* layer is full attention */
-    int quant_bits, quant_group; /* MLX "quantization", 0 if absent */
+    int quant_bits, quant_group; /* MLX "quantization": of modules without their own, 0 if absent */
     int32_t stop[TS_MAX_STOPS];  /* eos ids of config and generation_config */
     int n_stop;
 } ts_config;

@@ -1,24 +1,30 @@
 /* A checkpoint's tensors bound to the slots of the model. Every tensor is
- * checked (dtype, shape, finite) on its way into its slot; what is left over
- * must be a part that the text model does not have. */
+ * checked on its way into its slot; what is left over must be a part that the
+ * text model does not have. */
 #include "config/weights.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "num/convert.h"
+#include "config/bind.h"
 
-enum { NAME = 256, BLOCK = 4096 };
+enum { NAME = 256 };
+
+/* What a pass over the slots fills in. */
+typedef struct {
+    bool all;
+    int64_t layer;      /* else this one, or -1: the ends */
+    const char *matrix; /* and of its matrices this one; NULL: all */
+} part;
 
 typedef struct {
+    ts_binder b;
     ts_weights *w;
-    const char *path;       /* of the checkpoint, for what is missing from it */
-    const char *prefix;     /* of layers, embed_tokens and norm */
-    int64_t layer;          /* the one being bound, or -1 */
-    const ts_tensor **used; /* tensors that found their slot */
-    size_t n_used;
-    ts_error *err;
-} binder;
+    const char *prefix; /* of layers, embed_tokens and norm */
+    int64_t layer;      /* the one being bound, or -1 */
+    part part;
+} loader;
 
 static const struct {
     const char *prefix;
@@ -29,298 +35,109 @@ static const struct {
     {"language_model.model.", true},
 };
 
-static void full_name(const binder *b, const char *suffix, char out[NAME])
+typedef enum { SIZE_V, SIZE_C, SIZE_I, SIZE_CD, SIZE_VD, SIZE_HV, SIZE_DV, SIZE_QG, SIZE_QD, SIZE_KV, SIZE_D } size;
+typedef enum { EVERY, LINEAR, FULL, ENDS } place;
+
+static int64_t size_of(const ts_config *c, size s)
 {
-    if (b->layer >= 0)
-        snprintf(out, NAME, "%slayers.%lld.%s", b->prefix, (long long)b->layer, suffix);
+    const int64_t VD = c->Hv * c->Dv;
+    const int64_t n[] = {
+        [SIZE_V] = c->V, [SIZE_C] = c->C,          [SIZE_I] = c->I,           [SIZE_CD] = 2 * c->Hk * c->Dk + VD,
+        [SIZE_VD] = VD,  [SIZE_HV] = c->Hv,        [SIZE_DV] = c->Dv,         [SIZE_QG] = 2 * c->Hq * c->D,
+        [SIZE_D] = c->D, [SIZE_QD] = c->Hq * c->D, [SIZE_KV] = c->Hkv * c->D,
+    };
+    return n[s];
+}
+
+/* Offsets are in ts_layer, or in ts_weights for the ends. The role is the name of the field. */
+#define MATRIX(where, type, field, name, N, K)           \
+    {                                                    \
+#field, name, where, N, K, offsetof(type, field) \
+    }
+#define VECTOR(where, type, field, name, n)              \
+    {                                                    \
+#field, name, where, n, n, offsetof(type, field) \
+    }
+
+typedef struct {
+    const char *role, *name; /* in the file: name.weight of a matrix, name of a vector */
+    place place;
+    size N, K;
+    size_t offset;
+} slot;
+
+static const slot matrices[] = {
+    MATRIX(EVERY, ts_layer, gate_proj, "mlp.gate_proj", SIZE_I, SIZE_C),
+    MATRIX(EVERY, ts_layer, up_proj, "mlp.up_proj", SIZE_I, SIZE_C),
+    MATRIX(EVERY, ts_layer, down_proj, "mlp.down_proj", SIZE_C, SIZE_I),
+    MATRIX(LINEAR, ts_layer, in_qkv, "linear_attn.in_proj_qkv", SIZE_CD, SIZE_C),
+    MATRIX(LINEAR, ts_layer, in_z, "linear_attn.in_proj_z", SIZE_VD, SIZE_C),
+    MATRIX(LINEAR, ts_layer, in_b, "linear_attn.in_proj_b", SIZE_HV, SIZE_C),
+    MATRIX(LINEAR, ts_layer, in_a, "linear_attn.in_proj_a", SIZE_HV, SIZE_C),
+    MATRIX(LINEAR, ts_layer, out, "linear_attn.out_proj", SIZE_C, SIZE_VD),
+    MATRIX(FULL, ts_layer, q_proj, "self_attn.q_proj", SIZE_QG, SIZE_C),
+    MATRIX(FULL, ts_layer, k_proj, "self_attn.k_proj", SIZE_KV, SIZE_C),
+    MATRIX(FULL, ts_layer, v_proj, "self_attn.v_proj", SIZE_KV, SIZE_C),
+    MATRIX(FULL, ts_layer, o_proj, "self_attn.o_proj", SIZE_C, SIZE_QD),
+    MATRIX(ENDS, ts_weights, embed, "embed_tokens", SIZE_V, SIZE_C),
+    MATRIX(ENDS, ts_weights, head, "lm_head", SIZE_V, SIZE_C),
+};
+
+static const slot vectors[] = {
+    VECTOR(EVERY, ts_layer, input_norm, "input_layernorm.weight", SIZE_C),
+    VECTOR(EVERY, ts_layer, post_norm, "post_attention_layernorm.weight", SIZE_C),
+    VECTOR(LINEAR, ts_layer, A_log, "linear_attn.A_log", SIZE_HV),
+    VECTOR(LINEAR, ts_layer, dt_bias, "linear_attn.dt_bias", SIZE_HV),
+    VECTOR(LINEAR, ts_layer, gdn_norm, "linear_attn.norm.weight", SIZE_DV),
+    VECTOR(LINEAR, ts_layer, conv, "linear_attn.conv1d.weight", SIZE_CD),
+    VECTOR(FULL, ts_layer, q_norm, "self_attn.q_norm.weight", SIZE_D),
+    VECTOR(FULL, ts_layer, k_norm, "self_attn.k_norm.weight", SIZE_D),
+    VECTOR(ENDS, ts_weights, final_norm, "norm.weight", SIZE_C),
+};
+
+enum { MATRICES = sizeof matrices / sizeof *matrices, VECTORS = sizeof vectors / sizeof *vectors };
+
+static bool lies_in(const ts_config *c, const slot *s, int64_t layer)
+{
+    if (layer < 0 || s->place == ENDS)
+        return layer < 0 && s->place == ENDS;
+    return s->place == EVERY || s->place == (c->full[layer] ? FULL : LINEAR);
+}
+
+static void *slot_at(const ts_weights *w, const slot *s, int64_t layer)
+{
+    return (char *)(layer < 0 ? (void *)(uintptr_t)w : &w->layer[layer]) + s->offset;
+}
+
+static void full_name(const loader *l, const char *suffix, char out[NAME])
+{
+    if (l->layer >= 0)
+        snprintf(out, NAME, "%slayers.%lld.%s", l->prefix, (long long)l->layer, suffix);
     else
-        snprintf(out, NAME, "%s%s", b->prefix, suffix);
+        snprintf(out, NAME, "%s%s", l->prefix, suffix);
 }
 
-static ts_status take(binder *b, const char *name, const ts_tensor **t, const char **file)
+/* `role` NULL: a vector, which are small. */
+static bool is_wanted(const loader *l, const char *role)
 {
-    *t = ts_checkpoint_find(b->w->ckpt, name, file);
-    if (*t == NULL)
-        return ts_fail(b->err, TS_BAD, b->path, name, "missing");
-    b->used[b->n_used++] = *t;
-    return TS_OK;
+    const part *p = &l->part;
+    if (p->all || p->layer != l->layer)
+        return p->all;
+    return role == NULL || p->matrix == NULL || strcmp(p->matrix, role) == 0;
 }
 
-static void shape_text(int ndim, const int64_t *dim, char *out, size_t size)
-{
-    size_t n = (size_t)snprintf(out, size, "[");
-    for (int i = 0; i < ndim && n < size; i++)
-        n += (size_t)snprintf(out + n, size - n, "%s%lld", i > 0 ? "," : "", (long long)dim[i]);
-    if (n < size)
-        snprintf(out + n, size - n, "]");
-}
-
-static ts_status check_shape(const binder *b, const ts_tensor *t, const char *file, int ndim, const int64_t *dim)
-{
-    bool same = t->ndim == ndim;
-    for (int i = 0; i < ndim && same; i++)
-        same = t->dim[i] == dim[i];
-    if (same)
-        return TS_OK;
-    char has[192], wants[96];
-    shape_text(t->ndim, t->dim, has, sizeof has);
-    shape_text(ndim, dim, wants, sizeof wants);
-    return ts_fail(b->err, TS_BAD, file, t->name, "has shape %s, wants %s", has, wants);
-}
-
-/* Index of the first element whose exponent bits are all ones, or n. Whole blocks first: the
- * inner loop then has no exit and runs at memory speed. */
-static int64_t first_bad16(const uint16_t *p, int64_t n, uint16_t exponent)
-{
-    for (int64_t at = 0; at < n; at += BLOCK) {
-        int64_t end = n - at < BLOCK ? n : at + BLOCK;
-        int bad = 0;
-        for (int64_t i = at; i < end; i++)
-            bad |= (p[i] & exponent) == exponent;
-        for (int64_t i = at; bad && i < end; i++)
-            if ((p[i] & exponent) == exponent)
-                return i;
-    }
-    return n;
-}
-
-static int64_t first_bad32(const uint32_t *p, int64_t n)
-{
-    const uint32_t exponent = 0x7F800000u;
-    for (int64_t at = 0; at < n; at += BLOCK) {
-        int64_t end = n - at < BLOCK ? n : at + BLOCK;
-        int bad = 0;
-        for (int64_t i = at; i < end; i++)
-            bad |= (p[i] & exponent) == exponent;
-        for (int64_t i = at; bad && i < end; i++)
-            if ((p[i] & exponent) == exponent)
-                return i;
-    }
-    return n;
-}
-
-/* A BF16, F16 or F32 tensor without NaN and infinity. */
-static ts_status check_floats(const binder *b, const ts_tensor *t, const char *file)
-{
-    const int64_t n = ts_tensor_count(t);
-    const uint16_t *half = t->data;
-    const uint32_t *word = t->data;
-    int64_t at;
-    bool nan;
-    if (t->dtype == TS_BF16) {
-        at = first_bad16(half, n, 0x7F80);
-        nan = at < n && (half[at] & 0x7F) != 0;
-    } else if (t->dtype == TS_F16) {
-        at = first_bad16(half, n, 0x7C00);
-        nan = at < n && (half[at] & 0x3FF) != 0;
-    } else if (t->dtype == TS_F32) {
-        at = first_bad32(word, n);
-        nan = at < n && (word[at] & 0x7FFFFF) != 0;
-    } else {
-        return ts_fail(b->err, TS_BAD, file, t->name, "dtype %s; BF16, F16 and F32 are read%s",
-                       ts_dtype_table[t->dtype].name,
-                       t->dtype == TS_U32 ? " (MLX codes need a quantization in the config, and scales)" : "");
-    }
-    if (at == n)
-        return TS_OK;
-    return ts_fail(b->err, TS_BAD, file, t->name, "%s at element %lld", nan ? "NaN" : "Inf", (long long)at);
-}
-
-static ts_status bind_vector(binder *b, const char *suffix, int ndim, const int64_t *dim, ts_vector *out)
-{
-    char name[NAME];
-    const ts_tensor *t;
-    const char *file;
-    full_name(b, suffix, name);
-    ts_status status = take(b, name, &t, &file);
-    if (status == TS_OK)
-        status = check_shape(b, t, file, ndim, dim);
-    if (status == TS_OK)
-        status = check_floats(b, t, file);
-    if (status != TS_OK)
-        return status;
-    out->n = ts_tensor_count(t);
-    out->v = malloc((size_t)out->n * sizeof *out->v);
-    if (out->v == NULL)
-        return ts_no_memory(b->err, (size_t)out->n * sizeof *out->v);
-    const uint16_t *half = t->data;
-    if (t->dtype == TS_F32)
-        memcpy(out->v, t->data, t->size);
-    for (int64_t i = 0; i < out->n && t->dtype == TS_BF16; i++)
-        out->v[i] = ts_bf16_to_f32(half[i]);
-    for (int64_t i = 0; i < out->n && t->dtype == TS_F16; i++)
-        out->v[i] = ts_f16_to_f32(half[i]);
-    return TS_OK;
-}
-
-static ts_status bind_plain(binder *b, const char *name, int64_t N, int64_t K, ts_matrix *out)
-{
-    const ts_tensor *t;
-    const char *file;
-    const int64_t dim[2] = {N, K};
-    ts_status status = take(b, name, &t, &file);
-    if (status == TS_OK)
-        status = check_floats(b, t, file);
-    if (status == TS_OK)
-        status = check_shape(b, t, file, 2, dim);
-    if (status != TS_OK)
-        return status;
-    ts_weight_format format = t->dtype == TS_BF16 ? TS_W_BF16 : t->dtype == TS_F16 ? TS_W_F16 : TS_W_F32;
-    *out = (ts_matrix){.format = format, .N = N, .K = K, .data = t->data};
-    return TS_OK;
-}
-
-/* scales or biases: one float per group of a row. */
-static ts_status take_aux(binder *b, const char *name, int64_t N, int64_t groups, const ts_tensor **t)
-{
-    const char *file;
-    const int64_t dim[2] = {N, groups};
-    ts_status status = take(b, name, t, &file);
-    if (status == TS_OK)
-        status = check_floats(b, *t, file);
-    return status == TS_OK ? check_shape(b, *t, file, 2, dim) : status;
-}
-
-static ts_status bind_mlx(binder *b, const char *name, const char *scales, const char *biases, int64_t N, int64_t K,
-                          ts_matrix *out)
-{
-    const int bits = b->w->cfg.quant_bits, group = b->w->cfg.quant_group;
-    const ts_tensor *t, *s, *z;
-    const char *file;
-    if (K % group != 0)
-        return ts_fail(b->err, TS_BAD, b->path, name, "%lld columns are not whole groups of %d", (long long)K,
-                       group);
-    const int64_t dim[2] = {N, K * bits / 32};
-    ts_status status = take(b, name, &t, &file);
-    if (status == TS_OK && t->dtype != TS_U32)
-        status = ts_fail(b->err, TS_BAD, file, name, "dtype %s; MLX codes are U32", ts_dtype_table[t->dtype].name);
-    if (status == TS_OK)
-        status = check_shape(b, t, file, 2, dim);
-    if (status == TS_OK)
-        status = take_aux(b, scales, N, K / group, &s);
-    if (status == TS_OK)
-        status = take_aux(b, biases, N, K / group, &z);
-    if (status != TS_OK)
-        return status;
-    if (s->dtype != z->dtype)
-        return ts_fail(b->err, TS_BAD, file, biases, "dtype %s, the scales are %s", ts_dtype_table[z->dtype].name,
-                       ts_dtype_table[s->dtype].name);
-    *out = (ts_matrix){.format = TS_W_MLX,
-                       .N = N,
-                       .K = K,
-                       .data = t->data,
-                       .bits = bits,
-                       .group = group,
-                       .aux = s->dtype,
-                       .scales = s->data,
-                       .biases = z->data};
-    return TS_OK;
-}
-
-/* `module` is a full name without ".weight". */
-static ts_status bind_module(binder *b, const char *module, int64_t N, int64_t K, ts_matrix *out)
-{
-    char weight[NAME + 8], scales[NAME + 8], biases[NAME + 8];
-    snprintf(weight, sizeof weight, "%s.weight", module);
-    snprintf(scales, sizeof scales, "%s.scales", module);
-    snprintf(biases, sizeof biases, "%s.biases", module);
-    if (b->w->cfg.quant_bits != 0 && ts_checkpoint_find(b->w->ckpt, scales, NULL) != NULL)
-        return bind_mlx(b, weight, scales, biases, N, K, out);
-    return bind_plain(b, weight, N, K, out);
-}
-
-typedef struct {
-    const char *suffix;
-    int64_t N, K;
-    ts_matrix *out;
-} matrix_slot;
-
-typedef struct {
-    const char *suffix;
-    int64_t n;
-    ts_vector *out;
-} vector_slot;
-
-static ts_status bind_slots(binder *b, const matrix_slot *m, size_t n_m, const vector_slot *v, size_t n_v)
-{
-    char module[NAME];
-    ts_status status = TS_OK;
-    for (size_t i = 0; i < n_m && status == TS_OK; i++) {
-        full_name(b, m[i].suffix, module);
-        status = bind_module(b, module, m[i].N, m[i].K, m[i].out);
-    }
-    for (size_t i = 0; i < n_v && status == TS_OK; i++)
-        status = bind_vector(b, v[i].suffix, 1, &v[i].n, v[i].out);
-    return status;
-}
-
-static ts_status bind_linear_attention(binder *b, ts_layer *l)
-{
-    const ts_config *c = &b->w->cfg;
-    const int64_t VD = c->Hv * c->Dv, CD = 2 * c->Hk * c->Dk + VD;
-    const matrix_slot m[] = {
-        {"linear_attn.in_proj_qkv", CD, c->C, &l->in_qkv}, {"linear_attn.in_proj_z", VD, c->C, &l->in_z},
-        {"linear_attn.in_proj_b", c->Hv, c->C, &l->in_b},  {"linear_attn.in_proj_a", c->Hv, c->C, &l->in_a},
-        {"linear_attn.out_proj", c->C, VD, &l->out},
-    };
-    const vector_slot v[] = {
-        {"linear_attn.A_log", c->Hv, &l->A_log},
-        {"linear_attn.dt_bias", c->Hv, &l->dt_bias},
-        {"linear_attn.norm.weight", c->Dv, &l->gdn_norm},
-    };
-    const int64_t hf[3] = {CD, 1, c->W}, mlx[3] = {CD, c->W, 1};
-    ts_status status = bind_slots(b, m, sizeof m / sizeof *m, v, sizeof v / sizeof *v);
-    if (status != TS_OK)
-        return status;
-    return bind_vector(b, "linear_attn.conv1d.weight", 3, b->w->folded ? mlx : hf, &l->conv);
-}
-
-static ts_status bind_full_attention(binder *b, ts_layer *l)
-{
-    const ts_config *c = &b->w->cfg;
-    const matrix_slot m[] = {
-        {"self_attn.q_proj", 2 * c->Hq * c->D, c->C, &l->q_proj},
-        {"self_attn.k_proj", c->Hkv * c->D, c->C, &l->k_proj},
-        {"self_attn.v_proj", c->Hkv * c->D, c->C, &l->v_proj},
-        {"self_attn.o_proj", c->C, c->Hq * c->D, &l->o_proj},
-    };
-    const vector_slot v[] = {
-        {"self_attn.q_norm.weight", c->D, &l->q_norm},
-        {"self_attn.k_norm.weight", c->D, &l->k_norm},
-    };
-    return bind_slots(b, m, sizeof m / sizeof *m, v, sizeof v / sizeof *v);
-}
-
-static ts_status bind_layer(binder *b, ts_layer *l)
-{
-    const ts_config *c = &b->w->cfg;
-    const matrix_slot m[] = {
-        {"mlp.gate_proj", c->I, c->C, &l->gate_proj},
-        {"mlp.up_proj", c->I, c->C, &l->up_proj},
-        {"mlp.down_proj", c->C, c->I, &l->down_proj},
-    };
-    const vector_slot v[] = {
-        {"input_layernorm.weight", c->C, &l->input_norm},
-        {"post_attention_layernorm.weight", c->C, &l->post_norm},
-    };
-    ts_status status = bind_slots(b, m, sizeof m / sizeof *m, v, sizeof v / sizeof *v);
-    if (status != TS_OK)
-        return status;
-    return c->full[b->layer] ? bind_full_attention(b, l) : bind_linear_attention(b, l);
-}
-
-static ts_status find_prefix(binder *b)
+static ts_status find_prefix(loader *l)
 {
     char name[NAME];
     for (size_t i = 0; i < sizeof naming / sizeof *naming; i++) {
         snprintf(name, sizeof name, "%sembed_tokens.weight", naming[i].prefix);
-        if (ts_checkpoint_find(b->w->ckpt, name, NULL) != NULL) {
-            b->prefix = naming[i].prefix;
-            b->w->folded = naming[i].mlx;
+        if (ts_checkpoint_find(l->w->ckpt, name, NULL) != NULL) {
+            l->prefix = naming[i].prefix;
+            l->w->folded = naming[i].mlx;
             return TS_OK;
         }
     }
-    return ts_fail(b->err, TS_BAD, b->path, "embed_tokens.weight",
+    return ts_fail(l->b.err, TS_BAD, l->b.path, "embed_tokens.weight",
                    "missing under model., model.language_model. and language_model.model.");
 }
 
@@ -336,36 +153,73 @@ static bool same_matrix(const ts_matrix *a, const ts_matrix *b)
     return aux == 0 || (memcmp(a->scales, b->scales, aux) == 0 && memcmp(a->biases, b->biases, aux) == 0);
 }
 
-/* Some exports of tied models carry a copy of the embedding as lm_head: fine if it is one. */
-static ts_status bind_tied_head(binder *b, const char *module, const char *weight)
+/* Some exports of tied models carry a copy of the embedding as lm_head: fine if it is one. Which
+ * takes reading both; a part is content with the shape. */
+static ts_status bind_tied_head(loader *l, const char *module)
 {
-    ts_weights *w = b->w;
-    ts_matrix copy;
+    ts_weights *w = l->w;
+    char weight[NAME];
+    ts_matrix copy = {0};
     w->head = w->embed;
+    snprintf(weight, sizeof weight, "%s.weight", module);
     if (ts_checkpoint_find(w->ckpt, weight, NULL) == NULL)
         return TS_OK;
-    ts_status status = bind_module(b, module, w->cfg.V, w->cfg.C, &copy);
-    if (status == TS_OK && !same_matrix(&copy, &w->embed))
-        status = ts_fail(b->err, TS_BAD, b->path, weight, "differs from the embedding, but the config ties them");
+    l->b.read = l->part.all;
+    ts_status status = ts_bind_matrix(&l->b, module, w->cfg.V, w->cfg.C, &copy);
+    if (status == TS_OK && l->b.read && !same_matrix(&copy, &w->embed))
+        status = ts_fail(l->b.err, TS_BAD, l->b.path, weight,
+                         "differs from the embedding, but the config ties them");
     return status;
 }
 
-static ts_status bind_ends(binder *b)
+/* lm_head has no prefix, or MLX's; when tied it is the embedding, which comes before it in the table. */
+static ts_status bind_head(loader *l, ts_matrix *out)
 {
-    ts_weights *w = b->w;
-    const ts_config *c = &w->cfg;
-    const matrix_slot embed = {"embed_tokens", c->V, c->C, &w->embed};
-    const vector_slot norm = {"norm.weight", c->C, &w->final_norm};
-    b->layer = -1;
-    ts_status status = bind_slots(b, &embed, 1, &norm, 1);
-    if (status != TS_OK)
-        return status;
-    const char *module = "lm_head", *weight = "lm_head.weight";
-    if (ts_checkpoint_find(w->ckpt, "language_model.lm_head.weight", NULL) != NULL) {
+    const ts_weights *w = l->w;
+    const char *module = "lm_head";
+    if (ts_checkpoint_find(w->ckpt, "language_model.lm_head.weight", NULL) != NULL)
         module = "language_model.lm_head";
-        weight = "language_model.lm_head.weight";
-    }
-    return c->tied ? bind_tied_head(b, module, weight) : bind_module(b, module, c->V, c->C, &w->head);
+    return w->cfg.tied ? bind_tied_head(l, module) : ts_bind_matrix(&l->b, module, w->cfg.V, w->cfg.C, out);
+}
+
+static ts_status bind_matrix(loader *l, const slot *s)
+{
+    char module[NAME];
+    const ts_config *c = &l->w->cfg;
+    ts_matrix *out = slot_at(l->w, s, l->layer);
+    bool tied_head = c->tied && strcmp(s->role, "embed") == 0 && is_wanted(l, "head");
+    l->b.read = is_wanted(l, s->role) || tied_head;
+    if (strcmp(s->role, "head") == 0)
+        return bind_head(l, out);
+    full_name(l, s->name, module);
+    return ts_bind_matrix(&l->b, module, size_of(c, s->N), size_of(c, s->K), out);
+}
+
+static ts_status bind_vector(loader *l, const slot *s)
+{
+    char name[NAME];
+    const ts_config *c = &l->w->cfg;
+    const int64_t n = size_of(c, s->N), hf[3] = {n, 1, c->W}, mlx[3] = {n, c->W, 1};
+    full_name(l, s->name, name);
+    l->b.read = is_wanted(l, NULL);
+    ts_vector *out = slot_at(l->w, s, l->layer);
+    if (strcmp(s->role, "conv") == 0)
+        return ts_bind_vector(&l->b, name, 3, l->w->folded ? mlx : hf, out);
+    return ts_bind_vector(&l->b, name, 1, &n, out);
+}
+
+/* The slots of one layer, or of the ends (-1). */
+static ts_status bind_slots(loader *l, int64_t layer)
+{
+    ts_status status = TS_OK;
+    l->layer = layer;
+    for (size_t i = 0; i < MATRICES && status == TS_OK; i++)
+        if (lies_in(&l->w->cfg, &matrices[i], layer))
+            status = bind_matrix(l, &matrices[i]);
+    for (size_t i = 0; i < VECTORS && status == TS_OK; i++)
+        if (lies_in(&l->w->cfg, &vectors[i], layer))
+            status = bind_vector(l, &vectors[i]);
+    return status;
 }
 
 static int by_address(const void *a, const void *b)
@@ -377,84 +231,129 @@ static int by_address(const void *a, const void *b)
 /* Parts of a published checkpoint that are not the text model. */
 static bool other_part(const char *name)
 {
-    const char *const part[] = {"mtp.", "model.visual.", "vision_tower."};
-    for (size_t i = 0; i < sizeof part / sizeof *part; i++)
-        if (strncmp(name, part[i], strlen(part[i])) == 0)
+    const char *const other[] = {"mtp.", "model.visual.", "vision_tower."};
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++)
+        if (strncmp(name, other[i], strlen(other[i])) == 0)
             return true;
     return false;
 }
 
-static ts_status check_extras(binder *b)
+static ts_status check_extras(loader *l)
 {
+    const ts_tensor **used = l->b.used;
     const char *file = NULL;
-    qsort(b->used, b->n_used, sizeof *b->used, by_address);
-    for (size_t i = 0; i < ts_checkpoint_count(b->w->ckpt); i++) {
-        const ts_tensor *t = ts_checkpoint_at(b->w->ckpt, i);
-        if (other_part(t->name) || bsearch(&t, b->used, b->n_used, sizeof *b->used, by_address) != NULL)
+    qsort(used, l->b.n_used, sizeof *used, by_address);
+    for (size_t i = 0; i < ts_checkpoint_count(l->w->ckpt); i++) {
+        const ts_tensor *t = ts_checkpoint_at(l->w->ckpt, i);
+        if (other_part(t->name) || bsearch(&t, used, l->b.n_used, sizeof *used, by_address) != NULL)
             continue;
-        ts_checkpoint_find(b->w->ckpt, t->name, &file);
-        return ts_fail(b->err, TS_BAD, file, t->name, "the model has no such tensor");
+        ts_checkpoint_find(l->w->ckpt, t->name, &file);
+        return ts_fail(l->b.err, TS_BAD, file, t->name, "the model has no such tensor");
     }
     return TS_OK;
 }
 
-static ts_status bind_all(binder *b)
+static ts_status bind_all(loader *l)
 {
-    ts_weights *w = b->w;
-    ts_status status = find_prefix(b);
-    if (status == TS_OK)
-        status = bind_ends(b);
-    for (int64_t i = 0; i < w->cfg.layers && status == TS_OK; i++) {
-        b->layer = i;
-        status = bind_layer(b, &w->layer[i]);
-    }
-    return status == TS_OK ? check_extras(b) : status;
+    ts_status status = find_prefix(l);
+    for (int64_t i = -1; i < l->w->cfg.layers && status == TS_OK; i++)
+        status = bind_slots(l, i);
+    return status == TS_OK ? check_extras(l) : status;
 }
 
-static ts_status bind_checkpoint(ts_weights *w, const char *path, ts_error *err)
+static ts_status bind_checkpoint(loader *l, const char *path, ts_error *err)
 {
+    ts_weights *w = l->w;
     ts_status status = ts_checkpoint_open(path, &w->ckpt, err);
     if (status != TS_OK)
         return status;
     size_t n = ts_checkpoint_count(w->ckpt);
     w->layer = calloc((size_t)w->cfg.layers, sizeof *w->layer);
-    const ts_tensor **used = malloc((n + 1) * sizeof *used);
-    if (w->layer == NULL || used == NULL) {
-        free(used);
-        return ts_no_memory(err, (size_t)w->cfg.layers * sizeof *w->layer + n * sizeof *used);
-    }
-    binder b = {.w = w, .path = path, .layer = -1, .used = used, .err = err};
-    status = bind_all(&b);
-    free(used);
+    l->b.used = malloc((n + 1) * sizeof *l->b.used);
+    l->b.ckpt = w->ckpt;
+    l->b.path = path;
+    l->b.err = err;
+    status = w->layer != NULL && l->b.used != NULL
+                 ? bind_all(l)
+                 : ts_no_memory(err, (size_t)w->cfg.layers * sizeof *w->layer + n * sizeof *l->b.used);
+    free(l->b.used);
     return status;
 }
 
-/* config is a file, or NULL for those of the folder `path`. */
-static ts_status load(const char *config, const char *path, ts_weights **out, ts_error *err)
+static ts_status load_config(loader *l, const char *config, const char *dir, ts_error *err)
 {
-    ts_weights *w = calloc(1, sizeof *w);
-    if (w == NULL)
-        return ts_no_memory(err, sizeof *w);
-    snprintf(w->path, sizeof w->path, "%s", path);
-    ts_status status = config != NULL ? ts_config_load_file(config, &w->cfg, err)
-                                      : ts_config_load(path, &w->cfg, err);
+    char path[4096];
+    if (config != NULL) {
+        ts_status status = ts_config_load_file(config, &l->w->cfg, err);
+        return status == TS_OK ? ts_quant_load(config, &l->b.quant, err) : status;
+    }
+    if (snprintf(path, sizeof path, "%s/config.json", dir) >= (int)sizeof path)
+        return ts_fail(err, TS_BAD, dir, NULL, "path too long");
+    ts_status status = ts_config_load(dir, &l->w->cfg, err);
+    return status == TS_OK ? ts_quant_load(path, &l->b.quant, err) : status;
+}
+
+static ts_status check_part(const part *p, const ts_config *c, const char *path, ts_error *err)
+{
+    if (!p->all && p->layer >= c->layers)
+        return ts_fail(err, TS_BAD, path, NULL, "no layer %lld: the model has %lld", (long long)p->layer,
+                       (long long)c->layers);
+    return TS_OK;
+}
+
+/* config is a file, or NULL for those of the folder `path`. */
+static ts_status load(const char *config, const char *path, part p, ts_weights **out, ts_error *err)
+{
+    loader l = {.w = calloc(1, sizeof *l.w), .part = p};
+    if (l.w == NULL)
+        return ts_no_memory(err, sizeof *l.w);
+    snprintf(l.w->path, sizeof l.w->path, "%s", path);
+    ts_status status = load_config(&l, config, path, err);
     if (status == TS_OK)
-        status = bind_checkpoint(w, path, err);
+        status = check_part(&p, &l.w->cfg, path, err);
     if (status == TS_OK)
-        *out = w;
+        status = bind_checkpoint(&l, path, err);
+    ts_quant_free(&l.b.quant);
+    if (status == TS_OK)
+        *out = l.w;
     else
-        ts_weights_free(w);
+        ts_weights_free(l.w);
     return status;
 }
 
 ts_status ts_weights_load(const char *dir, ts_weights **out, ts_error *err)
 {
-    return load(NULL, dir, out, err);
+    return load(NULL, dir, (part){.all = true}, out, err);
+}
+
+ts_status ts_weights_load_part(const char *dir, int64_t layer, const char *matrix, ts_weights **out, ts_error *err)
+{
+    return load(NULL, dir, (part){.layer = layer < 0 ? -1 : layer, .matrix = matrix}, out, err);
 }
 
 ts_status ts_weights_load_files(const char *config, const char *weights, ts_weights **out, ts_error *err)
 {
-    return load(config, weights, out, err);
+    return load(config, weights, (part){.all = true}, out, err);
+}
+
+static const slot *find_slot(const slot *list, size_t n, const ts_config *c, int64_t layer, const char *role)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(list[i].role, role) == 0 && lies_in(c, &list[i], layer))
+            return &list[i];
+    return NULL;
+}
+
+const ts_matrix *ts_weights_matrix(const ts_weights *w, int64_t layer, const char *role)
+{
+    const slot *s = find_slot(matrices, MATRICES, &w->cfg, layer, role);
+    return s != NULL ? slot_at(w, s, layer) : NULL;
+}
+
+const ts_vector *ts_weights_vector(const ts_weights *w, int64_t layer, const char *role)
+{
+    const slot *s = find_slot(vectors, VECTORS, &w->cfg, layer, role);
+    return s != NULL ? slot_at(w, s, layer) : NULL;
 }
 
 ts_status ts_weights_hash(ts_weights *w, ts_error *err)

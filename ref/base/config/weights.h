@@ -35,8 +35,17 @@ typedef struct {
 } ts_weights;
 
 ts_status ts_weights_load(const char *dir, ts_weights **out, ts_error *err);
+/* Little of a big checkpoint: names, dtypes and shapes of all of it are checked, but only the slots of
+ * one layer (-1: embed, head, final_norm) are filled, and only their data is read and searched for NaN.
+ * Of its matrices only the one of the role `matrix`; NULL: all; "": none. The other slots stay empty
+ * (n, N = 0). A copy of a tied embedding is not compared with it. TS_BAD: no such layer. */
+ts_status ts_weights_load_part(const char *dir, int64_t layer, const char *matrix, ts_weights **out, ts_error *err);
 /* Goldens keep config and weights under other names. */
 ts_status ts_weights_load_files(const char *config, const char *weights, ts_weights **out, ts_error *err);
+/* The slot of that name (its field in ts_layer, or for layer -1 in ts_weights), or NULL if that layer
+ * has none. */
+const ts_matrix *ts_weights_matrix(const ts_weights *w, int64_t layer, const char *role);
+const ts_vector *ts_weights_vector(const ts_weights *w, int64_t layer, const char *role);
 ts_status ts_weights_hash(ts_weights *w, ts_error *err);
 void ts_weights_free(ts_weights *w);
 

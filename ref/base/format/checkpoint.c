@@ -212,20 +212,6 @@ static ts_status open_folder(ts_checkpoint *c, const char *folder, ts_error *err
     return status;
 }
 
-/* Safetensors promise no alignment; whoever reads weights through a typed pointer needs it. */
-static ts_status align(entry *e, ts_error *err)
-{
-    size_t width = (size_t)(ts_dtype_table[e->t.dtype].bits + 7) / 8;
-    if (e->t.size == 0 || (uintptr_t)e->t.data % width == 0)
-        return TS_OK;
-    e->copy = malloc(e->t.size);
-    if (e->copy == NULL)
-        return ts_no_memory(err, e->t.size);
-    memcpy(e->copy, e->t.data, e->t.size);
-    e->t.data = e->copy;
-    return TS_OK;
-}
-
 static ts_status gather(ts_checkpoint *c, ts_error *err)
 {
     size_t n = 0;
@@ -234,16 +220,11 @@ static ts_status gather(ts_checkpoint *c, ts_error *err)
     c->entry = calloc(n + 1, sizeof *c->entry);
     if (c->entry == NULL)
         return ts_no_memory(err, (n + 1) * sizeof *c->entry);
-    ts_status status = TS_OK;
     for (size_t s = 0; s < c->shards; s++)
-        for (size_t i = 0; i < ts_safetensors_count(c->shard[s]) && status == TS_OK; i++) {
-            entry *e = &c->entry[c->count++];
-            e->t = *ts_safetensors_at(c->shard[s], i);
-            e->shard = s;
-            status = align(e, err);
-        }
+        for (size_t i = 0; i < ts_safetensors_count(c->shard[s]); i++)
+            c->entry[c->count++] = (entry){.t = *ts_safetensors_at(c->shard[s], i), .shard = s};
     qsort(c->entry, c->count, sizeof *c->entry, by_tensor);
-    return status;
+    return TS_OK;
 }
 
 ts_status ts_checkpoint_open(const char *path, ts_checkpoint **out, ts_error *err)
@@ -299,6 +280,21 @@ const ts_tensor *ts_checkpoint_find(ts_checkpoint *c, const char *name, const ch
     if (file != NULL)
         *file = ts_safetensors_path(c->shard[hit->shard]);
     return &hit->t;
+}
+
+/* Safetensors promise no alignment; whoever reads weights through a typed pointer needs it. */
+ts_status ts_checkpoint_align(ts_checkpoint *c, const ts_tensor *t, ts_error *err)
+{
+    entry *e = c->entry + ((const entry *)(const void *)t - c->entry);
+    size_t width = (size_t)(ts_dtype_table[t->dtype].bits + 7) / 8;
+    if (t->size == 0 || (uintptr_t)t->data % width == 0)
+        return TS_OK;
+    e->copy = malloc(t->size);
+    if (e->copy == NULL)
+        return ts_no_memory(err, t->size);
+    memcpy(e->copy, t->data, t->size);
+    e->t.data = e->copy;
+    return TS_OK;
 }
 
 ts_status ts_checkpoint_sha256(const ts_checkpoint *c, char hex[65], ts_error *err)

@@ -14,9 +14,11 @@ void ts_checkpoint_close(ts_checkpoint *c);
 
 size_t ts_checkpoint_count(const ts_checkpoint *c);
 const ts_tensor *ts_checkpoint_at(const ts_checkpoint *c, size_t i);
-/* The tensor with its data aligned to its element size (copied once if the file has it unaligned;
- * the copy lives as long as c), or NULL. *file (may be NULL) gets the shard's path. */
+/* The tensor, or NULL. *file (may be NULL) gets the shard's path. No page of its data is touched. */
 const ts_tensor *ts_checkpoint_find(ts_checkpoint *c, const char *name, const char **file);
+/* Aligns the data of t, a tensor of c, to its element size: if the file has it unaligned it is copied
+ * once, and the copy lives as long as c. */
+ts_status ts_checkpoint_align(ts_checkpoint *c, const ts_tensor *t, ts_error *err);
 
 /* sha256 over "name\n" + file bytes of every shard, in sorted name order. */
 ts_status ts_checkpoint_sha256(const ts_checkpoint *c, char hex[65], ts_error *err);

@@ -335,6 +335,18 @@ const char *ts_safetensors_meta(const ts_safetensors *f, const char *key)
     return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(f->h.meta, key));
 }
 
+bool ts_safetensors_meta_at(const ts_safetensors *f, size_t i, const char **key, const char **value)
+{
+    const cJSON *m = f->h.meta != NULL ? f->h.meta->child : NULL;
+    for (; m != NULL && i > 0; i--)
+        m = m->next;
+    if (m == NULL)
+        return false;
+    *key = m->string;
+    *value = m->valuestring;
+    return true;
+}
+
 static bool add_meta(cJSON *json, const ts_meta *meta, size_t n)
 {
     cJSON *o = n > 0 ? cJSON_AddObjectToObject(json, METADATA) : NULL;

@@ -4,6 +4,7 @@
 #ifndef TS_FORMAT_SAFETENSORS_H
 #define TS_FORMAT_SAFETENSORS_H
 
+#include <stdbool.h>
 #include "num/dtype.h"
 #include "num/status.h"
 
@@ -19,6 +20,8 @@ size_t ts_safetensors_count(const ts_safetensors *f);
 const ts_tensor *ts_safetensors_at(const ts_safetensors *f, size_t i);
 const ts_tensor *ts_safetensors_find(const ts_safetensors *f, const char *name); /* or NULL */
 const char *ts_safetensors_meta(const ts_safetensors *f, const char *key);       /* or NULL */
+/* The i-th entry of the metadata; false past the last. */
+bool ts_safetensors_meta_at(const ts_safetensors *f, size_t i, const char **key, const char **value);
 
 typedef struct {
     const char *key, *value;

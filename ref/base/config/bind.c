@@ -1,0 +1,220 @@
+/* From the checkpoint's tensors to vectors and matrices: dtype and shape always,
+ * data only where it is wanted, so that a big file's other pages stay untouched. */
+#include "config/bind.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "num/convert.h"
+
+enum { NAME = 256, BLOCK = 4096 };
+
+static ts_status take(ts_binder *b, const char *name, const ts_tensor **t, const char **file)
+{
+    *t = ts_checkpoint_find(b->ckpt, name, file);
+    if (*t == NULL)
+        return ts_fail(b->err, TS_BAD, b->path, name, "missing");
+    b->used[b->n_used++] = *t;
+    return TS_OK;
+}
+
+static void shape_text(int ndim, const int64_t *dim, char *out, size_t size)
+{
+    size_t n = (size_t)snprintf(out, size, "[");
+    for (int i = 0; i < ndim && n < size; i++)
+        n += (size_t)snprintf(out + n, size - n, "%s%lld", i > 0 ? "," : "", (long long)dim[i]);
+    if (n < size)
+        snprintf(out + n, size - n, "]");
+}
+
+static ts_status check_shape(const ts_binder *b, const ts_tensor *t, const char *file, int ndim, const int64_t *dim)
+{
+    bool same = t->ndim == ndim;
+    for (int i = 0; i < ndim && same; i++)
+        same = t->dim[i] == dim[i];
+    if (same)
+        return TS_OK;
+    char has[192], wants[96];
+    shape_text(t->ndim, t->dim, has, sizeof has);
+    shape_text(ndim, dim, wants, sizeof wants);
+    return ts_fail(b->err, TS_BAD, file, t->name, "has shape %s, wants %s", has, wants);
+}
+
+/* Index of the first element whose exponent bits are all ones, or n. Whole blocks first: the
+ * inner loop then has no exit and runs at memory speed. */
+static int64_t first_bad16(const uint16_t *p, int64_t n, uint16_t exponent)
+{
+    for (int64_t at = 0; at < n; at += BLOCK) {
+        int64_t end = n - at < BLOCK ? n : at + BLOCK;
+        int bad = 0;
+        for (int64_t i = at; i < end; i++)
+            bad |= (p[i] & exponent) == exponent;
+        for (int64_t i = at; bad && i < end; i++)
+            if ((p[i] & exponent) == exponent)
+                return i;
+    }
+    return n;
+}
+
+static int64_t first_bad32(const uint32_t *p, int64_t n)
+{
+    const uint32_t exponent = 0x7F800000u;
+    for (int64_t at = 0; at < n; at += BLOCK) {
+        int64_t end = n - at < BLOCK ? n : at + BLOCK;
+        int bad = 0;
+        for (int64_t i = at; i < end; i++)
+            bad |= (p[i] & exponent) == exponent;
+        for (int64_t i = at; bad && i < end; i++)
+            if ((p[i] & exponent) == exponent)
+                return i;
+    }
+    return n;
+}
+
+static ts_status check_dtype(const ts_binder *b, const ts_tensor *t, const char *file)
+{
+    if (t->dtype == TS_BF16 || t->dtype == TS_F16 || t->dtype == TS_F32)
+        return TS_OK;
+    return ts_fail(b->err, TS_BAD, file, t->name, "dtype %s; BF16, F16 and F32 are read%s",
+                   ts_dtype_table[t->dtype].name,
+                   t->dtype == TS_U32 ? " (MLX codes need a quantization in the config, and scales)" : "");
+}
+
+/* A BF16, F16 or F32 tensor, made readable, without NaN and infinity. */
+static ts_status check_floats(const ts_binder *b, const ts_tensor *t, const char *file)
+{
+    if (!b->read)
+        return TS_OK;
+    ts_status status = ts_checkpoint_align(b->ckpt, t, b->err);
+    if (status != TS_OK)
+        return status;
+    const int64_t n = ts_tensor_count(t);
+    const uint16_t *half = t->data;
+    const uint32_t *word = t->data;
+    int64_t at;
+    bool nan;
+    if (t->dtype == TS_BF16) {
+        at = first_bad16(half, n, 0x7F80);
+        nan = at < n && (half[at] & 0x7F) != 0;
+    } else if (t->dtype == TS_F16) {
+        at = first_bad16(half, n, 0x7C00);
+        nan = at < n && (half[at] & 0x3FF) != 0;
+    } else {
+        at = first_bad32(word, n);
+        nan = at < n && (word[at] & 0x7FFFFF) != 0;
+    }
+    if (at == n)
+        return TS_OK;
+    return ts_fail(b->err, TS_BAD, file, t->name, "%s at element %lld", nan ? "NaN" : "Inf", (long long)at);
+}
+
+/* A float tensor of that shape. */
+static ts_status take_floats(ts_binder *b, const char *name, int ndim, const int64_t *dim, const ts_tensor **t)
+{
+    const char *file;
+    ts_status status = take(b, name, t, &file);
+    if (status == TS_OK)
+        status = check_dtype(b, *t, file);
+    if (status == TS_OK)
+        status = check_shape(b, *t, file, ndim, dim);
+    return status == TS_OK ? check_floats(b, *t, file) : status;
+}
+
+ts_status ts_bind_vector(ts_binder *b, const char *name, int ndim, const int64_t *dim, ts_vector *out)
+{
+    const ts_tensor *t;
+    ts_status status = take_floats(b, name, ndim, dim, &t);
+    if (status != TS_OK || !b->read)
+        return status;
+    out->n = ts_tensor_count(t);
+    out->v = malloc((size_t)out->n * sizeof *out->v);
+    if (out->v == NULL)
+        return ts_no_memory(b->err, (size_t)out->n * sizeof *out->v);
+    const uint16_t *half = t->data;
+    if (t->dtype == TS_F32)
+        memcpy(out->v, t->data, t->size);
+    for (int64_t i = 0; i < out->n && t->dtype == TS_BF16; i++)
+        out->v[i] = ts_bf16_to_f32(half[i]);
+    for (int64_t i = 0; i < out->n && t->dtype == TS_F16; i++)
+        out->v[i] = ts_f16_to_f32(half[i]);
+    return TS_OK;
+}
+
+static ts_status bind_plain(ts_binder *b, const char *name, int64_t N, int64_t K, ts_matrix *out)
+{
+    const ts_tensor *t;
+    ts_status status = take_floats(b, name, 2, (int64_t[]){N, K}, &t);
+    if (status != TS_OK || !b->read)
+        return status;
+    ts_weight_format format = t->dtype == TS_BF16 ? TS_W_BF16 : t->dtype == TS_F16 ? TS_W_F16 : TS_W_F32;
+    *out = (ts_matrix){.format = format, .N = N, .K = K, .data = t->data};
+    return TS_OK;
+}
+
+/* Scales and biases, one of each per group of a row, of one dtype. */
+static ts_status take_aux(ts_binder *b, const char *module, int64_t N, int64_t groups, const ts_tensor **s,
+                          const ts_tensor **z)
+{
+    char name[NAME + 8];
+    const int64_t dim[2] = {N, groups};
+    const char *file;
+    snprintf(name, sizeof name, "%s.scales", module);
+    ts_status status = take_floats(b, name, 2, dim, s);
+    snprintf(name, sizeof name, "%s.biases", module);
+    if (status == TS_OK)
+        status = take_floats(b, name, 2, dim, z);
+    if (status != TS_OK || (*s)->dtype == (*z)->dtype)
+        return status;
+    ts_checkpoint_find(b->ckpt, name, &file);
+    return ts_fail(b->err, TS_BAD, file, name, "dtype %s, the scales are %s", ts_dtype_table[(*z)->dtype].name,
+                   ts_dtype_table[(*s)->dtype].name);
+}
+
+static ts_status take_codes(ts_binder *b, const char *name, int64_t N, int64_t words, const ts_tensor **t)
+{
+    const char *file;
+    ts_status status = take(b, name, t, &file);
+    if (status == TS_OK && (*t)->dtype != TS_U32)
+        status = ts_fail(b->err, TS_BAD, file, name, "dtype %s; MLX codes are U32",
+                         ts_dtype_table[(*t)->dtype].name);
+    if (status == TS_OK)
+        status = check_shape(b, *t, file, 2, (int64_t[]){N, words});
+    return status == TS_OK && b->read ? ts_checkpoint_align(b->ckpt, *t, b->err) : status;
+}
+
+static ts_status bind_mlx(ts_binder *b, const char *module, ts_quant_kind q, int64_t N, int64_t K, ts_matrix *out)
+{
+    char name[NAME + 8];
+    const ts_tensor *t, *s, *z;
+    snprintf(name, sizeof name, "%s.weight", module);
+    if (K % q.group != 0)
+        return ts_fail(b->err, TS_BAD, b->path, name, "%lld columns are not whole groups of %d", (long long)K,
+                       q.group);
+    ts_status status = take_codes(b, name, N, K * q.bits / 32, &t);
+    if (status == TS_OK)
+        status = take_aux(b, module, N, K / q.group, &s, &z);
+    if (status != TS_OK || !b->read)
+        return status;
+    *out = (ts_matrix){.format = TS_W_MLX,
+                       .N = N,
+                       .K = K,
+                       .data = t->data,
+                       .bits = q.bits,
+                       .group = q.group,
+                       .aux = s->dtype,
+                       .scales = s->data,
+                       .biases = z->data};
+    return TS_OK;
+}
+
+/* As in MLX, the default holds for modules that have scales; an override must find them. */
+ts_status ts_bind_matrix(ts_binder *b, const char *module, int64_t N, int64_t K, ts_matrix *out)
+{
+    char name[NAME + 8];
+    const ts_quant_kind q = ts_quant_of(&b->quant, module);
+    snprintf(name, sizeof name, "%s.scales", module);
+    if (q.bits != 0 && (q.own || ts_checkpoint_find(b->ckpt, name, NULL) != NULL))
+        return bind_mlx(b, module, q, N, K, out);
+    snprintf(name, sizeof name, "%s.weight", module);
+    return bind_plain(b, name, N, K, out);
+}

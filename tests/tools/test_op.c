@@ -1,0 +1,300 @@
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/folder.h"
+#include "format/json.h"
+#include "num/convert.h"
+#include "quantize.h"
+#include "ref.h"
+#include "tool.h"
+#include "tools/big_model.h"
+#include "tools/capture.h"
+
+#define TINY "golden/models/tiny-qwen35"
+
+enum { T = 9, MOST = 12 };
+
+static capture got;
+static folder dir;
+static char in[FOLDER_PATH], out[FOLDER_PATH];
+static ts_trace *trace; /* of ref32 on TINY, profile ts, from position 0 */
+
+static ts_trace *make_trace(const char *model)
+{
+    static const int32_t ids[T] = {47, 42, 10, 300, 7, 1000, 2047, 5, 99};
+    ts_weights *w = NULL;
+    ts_ref_model *m = NULL;
+    ts_ref_state *s = NULL;
+    ts_trace *t = ts_trace_new();
+    assert_int_equal(ts_weights_load(model, &w, NULL), TS_OK);
+    assert_int_equal(ts_ref32.model_new(w, ts_profile_find("ts"), &m, NULL), TS_OK);
+    assert_int_equal(ts_ref32.state_new(m, T, &s, NULL), TS_OK);
+    assert_int_equal(ts_ref32.forward(m, s, ids, T, 0, NULL, t, NULL), TS_OK);
+    ts_ref32.state_trace(m, s, "", t);
+    ts_ref32.state_free(s);
+    ts_ref32.model_free(m);
+    ts_weights_free(w);
+    return t;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    folder_make(&dir);
+    folder_file(&dir, "in.safetensors", in);
+    folder_file(&dir, "out.safetensors", out);
+    trace = make_trace(TINY);
+    return trace ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    ts_trace_free(trace);
+    folder_remove(&dir);
+    return 0;
+}
+
+/* A traced tensor under another name. */
+static ts_tensor traced(const ts_trace *from, const char *name, const char *as)
+{
+    const ts_tensor *t = ts_trace_find(from, name);
+    if (t == NULL)
+        fail_msg("no %s", name);
+    ts_tensor y = *t;
+    y.name = as;
+    return y;
+}
+
+static void write_in(const ts_tensor *t, size_t n)
+{
+    assert_int_equal(ts_safetensors_write(in, t, n, NULL, 0, NULL), TS_OK);
+}
+
+typedef struct {
+    const char *op, *layer, *weight;
+    const char *pair[MOST]; /* name in the trace, name in the file; the last is the output */
+} step;
+
+static const step steps[] = {
+    {"rmsnorm", "0", "input_norm", {"embed", "x", "layer.0.input_norm", "y"}},
+    {"rmsnorm", "3", "post_norm", {"layer.3.mid", "x", "layer.3.post_norm", "y"}},
+    {"rmsnorm", NULL, "final_norm", {"layer.7.out", "x", "final_norm", "y"}},
+    {"matmul", "0", "in_qkv", {"layer.0.input_norm", "x", "layer.0.qkv", "y"}},
+    {"matmul", "0", "in_z", {"layer.0.input_norm", "x", "layer.0.z", "y"}},
+    {"matmul", "0", "out", {"layer.0.gated", "x", "layer.0.mixer", "y"}},
+    {"matmul_dot32", "3", "o_proj", {"layer.3.gated", "x", "layer.3.mixer", "y"}},
+    {"matmul", "3", "v_proj", {"layer.3.input_norm", "x", "layer.3.v", "y"}},
+    {"matmul", "3", "down_proj", {"layer.3.swiglu", "x", "layer.3.mlp", "y"}},
+    {"swiglu", NULL, NULL, {"layer.3.gate_proj", "a", "layer.3.up_proj", "b", "layer.3.swiglu", "y"}},
+    {"residual_add", NULL, NULL, {"layer.3.mid", "a", "layer.3.mlp", "b", "layer.3.out", "y"}},
+    {"sigmoid_gate", NULL, NULL, {"layer.3.attn", "a", "layer.3.gate", "b", "layer.3.gated", "y"}},
+    {"conv1d", "0", NULL, {"layer.0.qkv", "x", "cache.0.conv_states", "state_out", "layer.0.conv", "y"}},
+    {"gated_norm", "0", NULL, {"layer.0.o", "x", "layer.0.z", "z", "layer.0.gated", "y"}},
+    {"gdn_step",
+     NULL,
+     NULL,
+     {"layer.0.q", "q", "layer.0.k", "k", "layer.0.v", "v", "layer.0.g", "g", "layer.0.beta", "beta", "layer.0.o",
+      "o"}},
+    {"attention", NULL, NULL, {"layer.3.q", "q", "cache.3.k", "k", "cache.3.v", "v", "layer.3.attn", "o"}},
+    {"kv_store", NULL, NULL, {"layer.3.k", "k", "layer.3.v", "v", "cache.3.k", "cache_k_out"}},
+};
+
+static int run_step(const step *s, const char *model, const ts_trace *from, const char *engine)
+{
+    ts_tensor t[MOST / 2];
+    size_t n = 0;
+    for (; n < MOST / 2 && s->pair[2 * n]; n++)
+        t[n] = traced(from, s->pair[2 * n], s->pair[2 * n + 1]);
+    write_in(t, n);
+    char *arg[20] = {"--threads", "2"};
+    int k = 2;
+    if (s->layer)
+        arg[k++] = "--layer", arg[k++] = (char *)(uintptr_t)s->layer;
+    if (s->weight)
+        arg[k++] = "--weight", arg[k++] = (char *)(uintptr_t)s->weight;
+    return capture_run(&got, ts_cmd_op, "op", "--op", s->op, "--in", in, "--model", model, "--engine", engine, "-o",
+                       out, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5], NULL);
+}
+
+/* Every operation of a layer, fed with what a forward pass fed it, gives what it gave there. */
+static void reproduces_a_trace(void **state)
+{
+    (void)state;
+    const char *const engine[] = {"all", "fast", "ref32"};
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+        for (size_t e = 0; e < 3; e++)
+            if (run_step(&steps[i], TINY, trace, engine[e]) != TS_OK)
+                fail_msg("%s %s: exit %d\n%s%s", steps[i].op, engine[e], got.code, got.out, got.err);
+    assert_non_null(strstr(got.out, "cache_k_out F32 [2,9,64]: identical"));
+}
+
+/* matmul on MLX codes is the class of the profile: A64S8. */
+static void reproduces_a_quantised_trace(void **state)
+{
+    (void)state;
+    char q4[FOLDER_PATH];
+    ts_error err = {0};
+    folder sub;
+    snprintf(sub.path, sizeof sub.path, "%.50s/q4", dir.path);
+    if (ts_quantize(TINY, folder_file(&dir, "q4", q4), 4, 64, &err))
+        fail_msg("%s: %s", err.file, err.reason);
+    ts_trace *t = make_trace(q4);
+    for (size_t i = 0; i < 9; i++) {
+        bool other = strcmp(steps[i].op, "matmul_dot32") == 0; /* asked for by name it is the other class */
+        if (run_step(&steps[i], q4, t, "all") != (other ? TS_DIFFERS : TS_OK))
+            fail_msg("%s: exit %d\n%s%s", steps[i].op, got.code, got.out, got.err);
+        if (strcmp(steps[i].op, "matmul") == 0)
+            assert_non_null(strstr(got.out, "matmul_a64s8, order A64S8"));
+    }
+    ts_trace_free(t);
+    folder_remove(&sub);
+}
+
+static void tells_the_first_difference(void **state)
+{
+    (void)state;
+    ts_tensor t[] = {traced(trace, "layer.0.input_norm", "x"), traced(trace, "layer.0.z", "y")};
+    uint32_t *y = malloc(t[1].size);
+    memcpy(y, t[1].data, t[1].size);
+    y[770] ^= 1;
+    t[1].data = y;
+    write_in(t, 2);
+    capture_run(&got, ts_cmd_op, "op", "--op", "matmul", "--in", in, "--model", TINY, "--layer", "0", "--weight",
+                "in_z", NULL);
+    assert_int_equal(got.code, TS_DIFFERS);
+    assert_non_null(strstr(got.out, "1 of 6912 elements differ, at most 1 ulp"));
+    assert_non_null(strstr(got.out, "[1][0][2]"));
+    capture_run(&got, ts_cmd_op, "op", "--op", "matmul", "--in", in, "--model", TINY, "--layer", "0", "--weight",
+                "in_z", "--json", NULL);
+    cJSON *o = cJSON_Parse(got.out);
+    assert_true(cJSON_IsTrue(cJSON_GetObjectItem(o, "differs")));
+    cJSON_Delete(o);
+    free(y);
+}
+
+/* Halves are compared after rounding ours; f64 inputs stay f64 in ref64 alone. */
+static void other_dtypes(void **state)
+{
+    (void)state;
+    const double x[2] = {1.0 / 3, -2};
+    uint16_t y[2] = {ts_f64_to_bf16(exp(x[0])), ts_f64_to_bf16(exp(x[1]))};
+    const double exact[2] = {exp(x[0]), exp(x[1])};
+    ts_tensor t[] = {{"x", TS_F64, 1, {2}, x, sizeof x}, {"y", TS_BF16, 1, {2}, y, sizeof y}};
+    write_in(t, 2);
+    const char *const engine[] = {"all", "ref64", "fast"};
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(capture_run(&got, ts_cmd_op, "op", "--op", "exp", "--in", in, "--engine", engine[i], NULL),
+                         TS_OK);
+    t[1] = (ts_tensor){"y", TS_F64, 1, {2}, exact, sizeof exact};
+    write_in(t, 2);
+    assert_int_equal(capture_run(&got, ts_cmd_op, "op", "--op", "exp", "--in", in, "--engine", "ref64", NULL),
+                     TS_OK);
+    y[1]++;
+    t[1] = (ts_tensor){"y", TS_BF16, 1, {2}, y, sizeof y};
+    write_in(t, 2);
+    assert_int_equal(capture_run(&got, ts_cmd_op, "op", "--op", "exp", "--in", in, NULL), TS_DIFFERS);
+}
+
+static void refuses(const char *op, const char *layer, const char *weight, int code, const char *text)
+{
+    const char *rest[] = {layer    ? "--layer"
+                          : weight ? "--weight"
+                                   : NULL,
+                          layer ? layer : weight, layer && weight ? "--weight" : NULL, weight};
+    capture_run(&got, ts_cmd_op, "op", "--op", op, "--in", in, "--model", TINY, rest[0], rest[1], rest[2], rest[3],
+                NULL);
+    if (got.code != code || !strstr(got.err, text))
+        fail_msg("%s: exit %d, want %d \"%s\"\n%s%s", op, got.code, code, text, got.out, got.err);
+}
+
+static void bad_input(void **state)
+{
+    (void)state;
+    const int32_t id[2] = {5, 2048};
+    const float three[3] = {0};
+    ts_tensor x = traced(trace, "layer.0.input_norm", "x"), odd = {"x", TS_F32, 1, {3}, three, 12};
+    write_in(&x, 1);
+    refuses("nonsense", "0", NULL, TS_USAGE, "is no operation");
+    refuses("matmul", "0", NULL, TS_USAGE, "--weight");
+    refuses("matmul", NULL, "in_z", TS_USAGE, "--layer");
+    refuses("exp", NULL, "in_z", TS_USAGE, "no choice of weights");
+    refuses("matmul", "8", "in_z", TS_BAD, "no layer 8");
+    refuses("matmul", "0", "q_proj", TS_BAD, "layer 0 has no such matrix");
+    refuses("conv1d", "3", NULL, TS_BAD, "layer 3 has no such vector");
+    refuses("matmul", "0", "out", TS_BAD, "K is 256 here, but 768");
+    refuses("gdn_step", NULL, NULL, TS_BAD, "q: missing");
+    refuses("matmul_a64s8", "0", "in_z", TS_BAD, "A64S8 is defined for");
+    refuses("embed", NULL, NULL, TS_BAD, "missing: embed needs it");
+    refuses("rmsnorm", "0", "gdn_norm", TS_USAGE, "none of input_norm");
+    refuses("rmsnorm", "0", "A_log", TS_USAGE, "none of input_norm");
+    refuses("rmsnorm", "0", "q_norm", TS_BAD, "layer 0 has no such vector");
+    refuses("l2norm", NULL, "v", TS_USAGE, "none of q, k");
+    x.name = "X";
+    write_in(&x, 1);
+    refuses("matmul", "0", "in_z", TS_BAD, "x: missing");
+    ts_tensor two[] = {traced(trace, "layer.0.input_norm", "x"), odd};
+    two[1].name = "xx";
+    write_in(two, 2);
+    refuses("matmul", "0", "in_z", TS_BAD, "xx: not a tensor of matmul");
+    write_in(&odd, 1);
+    refuses("matmul", "0", "in_z", TS_BAD, "1 dims, wants 2");
+    ts_tensor ids = {"id", TS_I32, 1, {2}, id, 8};
+    write_in(&ids, 1);
+    refuses("embed", NULL, NULL, TS_BAD, "2048 at element 1 is not in 0..2047");
+    ids.dtype = TS_F32;
+    write_in(&ids, 1);
+    refuses("embed", NULL, NULL, TS_BAD, "dtype F32");
+    ts_tensor empty = {"x", TS_F32, 2, {0, 256}, three, 0};
+    write_in(&empty, 1);
+    refuses("matmul", "0", "in_z", TS_BAD, "do not make sense");
+    folder_text(&dir, "in.safetensors", "junk");
+    refuses("matmul", "0", "in_z", TS_BAD, "too few");
+}
+
+/* Of a 27B checkpoint only the matrix is read. */
+static void big_model_op(void **state)
+{
+    (void)state;
+    folder big;
+    folder_make(&big);
+    if (!big_model(&big)) {
+        folder_remove(&big);
+        skip();
+    }
+    float *x = calloc(2 * BIG_C, sizeof *x);
+    assert_non_null(x);
+    for (int i = 0; i < 2 * BIG_C; i++)
+        x[i] = (float)(i % 7) - 3;
+    ts_tensor t = {"x", TS_F32, 2, {2, BIG_C}, x, 2 * BIG_C * sizeof *x};
+    write_in(&t, 1);
+    capture_run(&got, ts_cmd_op, "op", "--op", "matmul", "--in", in, "--model", big.path, "--layer", "3",
+                "--weight", "k_proj", NULL);
+    if (got.code != TS_OK)
+        fail_msg("exit %d %s", got.code, got.err);
+    assert_non_null(strstr(got.out, "y F32 [2,1024]: identical"));
+    capture_run(&got, ts_cmd_op, "op", "--op", "rmsnorm", "--in", in, "--model", big.path, "--layer", "3",
+                "--weight", "input_norm", NULL);
+    assert_int_equal(got.code, TS_OK);
+    assert_true(big_children_mb() < 2048);
+    free(x);
+    folder_remove(&big);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reproduces_a_trace),
+        cmocka_unit_test(reproduces_a_quantised_trace),
+        cmocka_unit_test(tells_the_first_difference),
+        cmocka_unit_test(other_dtypes),
+        cmocka_unit_test(bad_input),
+        cmocka_unit_test(big_model_op),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

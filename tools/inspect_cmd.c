@@ -1,0 +1,55 @@
+/* touchstone inspect: what a model folder or a file holds. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "inspect.h"
+#include "options.h"
+#include "tool.h"
+
+/* A safetensors file begins with a small 64-bit number, JSON text holds no NUL. */
+static bool is_json(const char *path)
+{
+    char head[8] = "";
+    FILE *f = fopen(path, "rb");
+    size_t n = f ? fread(head, 1, sizeof head, f) : 0;
+    if (f)
+        fclose(f);
+    return n > 0 && memchr(head, '\0', n) == NULL;
+}
+
+static ts_status inspect(const char *path, bool stats, cJSON *o, ts_error *err)
+{
+    struct stat st;
+    bool folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    bool json = !folder && stat(path, &st) == 0 && S_ISREG(st.st_mode) && is_json(path);
+    cJSON_AddStringToObject(o, "path", path);
+    if (stats && (folder || json))
+        return ts_fail(err, TS_USAGE, path, "--stats", "is for a safetensors file");
+    if (folder)
+        return ts_inspect_model(path, o, err);
+    return json ? ts_inspect_json(path, o, err) : ts_inspect_safetensors(path, stats, o, err);
+}
+
+int ts_cmd_inspect(int argc, char **argv)
+{
+    const char *path;
+    bool json = false, stats = false;
+    const ts_option options[] = {
+        {"stats", 's', TS_OPT_FLAG, &stats, 0, 0, NULL, "of a file: min, max, mean, NaN and Inf of every tensor"},
+        {"json", 0, TS_OPT_FLAG, &json, 0, 0, NULL, "the result as a JSON object"},
+    };
+    ts_command_line c = {"inspect FILE|DIR [OPTIONS]", options, 2, &path, 1};
+    int done = ts_options_parse(argc, argv, &c);
+    if (done != TS_GO_ON)
+        return done;
+    ts_error err = {0};
+    cJSON *o = ts_tool_json();
+    ts_status status = o ? inspect(path, stats, o, &err) : ts_no_memory(&err, 0);
+    if (!status && json)
+        return ts_tool_print(o, TS_OK);
+    if (!status)
+        ts_inspect_print(o);
+    cJSON_Delete(o);
+    return status ? ts_tool_fail(status, &err, json) : ts_tool_flush(json);
+}

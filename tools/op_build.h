@@ -1,0 +1,31 @@
+/* Private to op_call.c and op_kv.c: a call being put together. */
+#ifndef TS_TOOLS_OP_BUILD_H
+#define TS_TOOLS_OP_BUILD_H
+
+#include "op_call.h"
+
+enum { TS_MOST_TOKENS = 1 << 24 };
+
+typedef struct {
+    const ts_op_source *s;
+    ts_real_as as;
+    ts_op_call *c;
+    bool known[TS_MAX_OP_DIMS];
+    ts_error *err;
+} ts_op_builder;
+
+void *ts_op_member(const ts_op_call *c, size_t offset);
+int ts_op_field_index(const ts_op *op, const char *name);
+size_t ts_op_real_size(const ts_op_builder *b);
+/* A dim from the model or from a tensor's shape: all that say it must agree. */
+ts_status ts_op_settle(ts_op_builder *b, const char *name, int64_t value, const char *tensor);
+/* The dim of that name, if the operation has it, from one integer in the file. */
+ts_status ts_op_settle_scalar(ts_op_builder *b, const char *name);
+ts_status ts_op_allocate(ts_op_builder *b, int i, int64_t n, size_t size);
+
+/* The paged KV cache, given as k and v [Hkv,tokens,D]. Operations without one: TS_OK. */
+ts_status ts_op_kv_settle(ts_op_builder *b);
+ts_status ts_op_kv_fill(ts_op_builder *b);
+ts_status ts_op_kv_output(const ts_op_call *c, ts_tensor out[2], int *n, ts_error *err);
+
+#endif
