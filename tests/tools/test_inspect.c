@@ -88,7 +88,7 @@ static void models(void **state)
     cJSON_Delete(o);
     tells(TINY, "what: model", "hidden: 256", "full_attention_layers: [3,7]", "naming: Hugging Face", NULL);
     snprintf(sub.path, sizeof sub.path, "%.50s/q8", dir.path);
-    if (ts_quantize(TINY, folder_file(&dir, "q8", q8), 8, 64, &err))
+    if (ts_quantize(TINY, folder_file(&dir, "q8", q8), &(ts_quantize_options){.bits = 8, .group = 64}, &err))
         fail_msg("%s: %s", err.file, err.reason);
     o = inspected(q8, NULL);
     assert_true(number(o, "parameters") == 9885000); /* codes count, scales and biases do not */

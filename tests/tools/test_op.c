@@ -142,7 +142,7 @@ static void reproduces_a_quantised_trace(void **state)
     ts_error err = {0};
     folder sub;
     snprintf(sub.path, sizeof sub.path, "%.50s/q4", dir.path);
-    if (ts_quantize(TINY, folder_file(&dir, "q4", q4), 4, 64, &err))
+    if (ts_quantize(TINY, folder_file(&dir, "q4", q4), &(ts_quantize_options){.bits = 4, .group = 64}, &err))
         fail_msg("%s: %s", err.file, err.reason);
     ts_trace *t = make_trace(q4);
     for (size_t i = 0; i < 9; i++) {
