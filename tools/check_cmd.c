@@ -114,6 +114,8 @@ static int check_filters(const settings *s)
         known |= s->o.only && strcmp(s->o.only, stages[i]) == 0;
     if (!known)
         status = ts_fail(&err, TS_USAGE, NULL, "--only", "no stage '%s'", s->o.only);
+    else if (s->tap && s->json)
+        status = ts_fail(&err, TS_USAGE, NULL, "--tap", "standard output takes one of --json and --tap");
     else if (s->o.seed && !ts_parse_u64(s->o.seed, &seed))
         status = ts_fail(&err, TS_USAGE, NULL, "--seed", "'%s' is not a number", s->o.seed);
     return status ? ts_tool_fail(status, &err, s->json) : TS_GO_ON;

@@ -6,6 +6,9 @@
 #include "check/inputs.h"
 #include "num/convert.h"
 
+static const uint32_t fill_real[TS_FILLS] = {0xffc0deadu, 0x7fedbeefu};
+static const unsigned char fill_byte[TS_FILLS] = {0xaa, 0x55};
+
 static void *member(const ts_call *c, size_t offset)
 {
     return (char *)c->args + offset;
@@ -39,7 +42,7 @@ static void attach(ts_call *c, int i)
         ts_kv *kv = member(c, f->offset);
         kv->table = c->table;
         kv->k = c->data[i];
-        kv->v = (char *)c->data[i] + c->size[i] / 2;
+        kv->v = c->v_pool ? c->v_pool : (char *)c->data[i] + c->size[i] / 2;
     } else if (f->kind == TS_FIELD_MATRIX) {
         *(const ts_matrix **)member(c, f->offset) = &c->matrix;
     } else {
@@ -51,12 +54,12 @@ static void fill_unwritten(ts_call *c, int i)
 {
     const ts_field *f = &c->op->field[i];
     size_t n = c->size[i] / element_size(c, f);
-    memset(c->data[i], c->fill, c->size[i]);
+    memset(c->data[i], fill_byte[c->fill], c->size[i]);
     for (size_t j = 0; f->kind == TS_FIELD_REAL && j < n; j++)
         if (c->wide)
-            ((double *)c->data[i])[j] = (double)ts_float(TS_UNWRITTEN);
+            ((double *)c->data[i])[j] = (double)ts_float(fill_real[c->fill]);
         else
-            ((uint32_t *)c->data[i])[j] = TS_UNWRITTEN;
+            ((uint32_t *)c->data[i])[j] = fill_real[c->fill];
 }
 
 static ts_status allocate(ts_call *c, int i, ts_error *err)
@@ -152,7 +155,6 @@ static const char *wrong_contents(const ts_call *c)
 ts_status ts_call_from_case(const ts_case *k, ts_call *out, ts_error *err)
 {
     memset(out, 0, sizeof *out);
-    out->fill = 0xaa;
     out->op = &ts_op_table[k->op];
     out->args = calloc(1, out->op->args_size);
     if (!out->args)
@@ -196,10 +198,11 @@ static ts_status copy_table(const ts_call *from, ts_call *out, ts_error *err)
     return TS_OK;
 }
 
-/* `out` says already whether it is wide or guarded. */
-static ts_status copy(const ts_call *from, ts_call *out, ts_error *err)
+ts_status ts_call_copy(const ts_call *from, bool wide, ts_call *out, ts_error *err)
 {
+    memset(out, 0, sizeof *out);
     out->op = from->op;
+    out->wide = wide;
     out->kv_filled = from->kv_filled;
     out->kv_capacity = from->kv_capacity;
     out->matrix = from->matrix; /* borrowed: matrix_data stays NULL */
@@ -221,14 +224,6 @@ static ts_status copy(const ts_call *from, ts_call *out, ts_error *err)
     return s;
 }
 
-ts_status ts_call_copy(const ts_call *from, bool wide, ts_call *out, ts_error *err)
-{
-    memset(out, 0, sizeof *out);
-    out->wide = wide;
-    out->fill = 0xaa;
-    return copy(from, out, err);
-}
-
 static size_t matrix_bytes(const ts_matrix *m, int part)
 {
     size_t plain = (size_t)(m->N * m->K) * (m->format == TS_W_F32 ? 4 : 2);
@@ -248,34 +243,115 @@ static ts_status guard_copy(ts_guard *g, const void *from, size_t size, const vo
     return ts_guard_read_only(g) ? TS_OK : ts_no_memory(err, size);
 }
 
-/* Inputs read-only; the matrix in guarded memory of its own. */
-static ts_status guard_inputs(ts_call *c, ts_error *err)
+static ts_status guard_matrix(ts_call *c, ts_error *err)
 {
     ts_matrix *m = &c->matrix;
-    ts_guard *g = c->guard + TS_MAX_FIELDS;
+    ts_guard *g = c->guard + TS_GUARD_MATRIX;
     ts_status s = guard_copy(&g[0], m->data, matrix_bytes(m, 0), &m->data, err);
     if (!s)
         s = guard_copy(&g[1], m->scales, matrix_bytes(m, 1), &m->scales, err);
-    if (!s)
-        s = guard_copy(&g[2], m->biases, matrix_bytes(m, 2), &m->biases, err);
-    for (int i = 0; !s && i < TS_MAX_FIELDS && c->op->field[i].name; i++)
-        if (c->op->field[i].role == TS_IN && c->guard[i].map && !ts_guard_read_only(&c->guard[i]))
-            s = ts_no_memory(err, c->size[i]);
+    return s ? s : guard_copy(&g[2], m->biases, matrix_bytes(m, 2), &m->biases, err);
+}
+
+/* An array that is only read. The two KV pools get a guard each, so that the end of the first is one too. */
+static ts_status guard_input(const ts_call *from, ts_call *c, int i, ts_error *err)
+{
+    const ts_field *f = &c->op->field[i];
+    size_t size = from->size[i], half = f->kind == TS_FIELD_KV ? size / 2 : size;
+    const void *first, *second;
+    ts_status s = guard_copy(&c->guard[i], from->data[i], half, &first, err);
+    if (!s && half < size)
+        s = guard_copy(&c->guard[TS_GUARD_V], (char *)from->data[i] + half, half, &second, err);
+    c->v_pool = c->guard[TS_GUARD_V].data;
+    c->data[i] = c->guard[i].data;
+    c->size[i] = size;
     return s;
 }
 
-ts_status ts_call_guarded(const ts_call *from, int way, ts_call *out, ts_error *err)
+static ts_status guard_table(const ts_call *from, ts_call *c, int i, ts_error *err)
 {
+    const ts_kv *kv = member(c, c->op->field[i].offset);
+    const void *table;
+    ts_status s = guard_copy(&c->guard[TS_GUARD_TABLE], from->table, (size_t)kv->pages * sizeof *c->table, &table,
+                             err);
+    c->table = (int32_t *)c->guard[TS_GUARD_TABLE].data;
+    return s;
+}
+
+/* Field i of a guarded call. */
+static ts_status guard_field(const ts_call *from, const ts_call *inputs, ts_call *c, int i, ts_error *err)
+{
+    const ts_field *f = &c->op->field[i];
+    ts_status s = TS_OK;
+    if (f->kind == TS_FIELD_KV && !inputs)
+        s = guard_table(from, c, i, err);
+    if (f->kind == TS_FIELD_MATRIX)
+        return s || inputs ? s : guard_matrix(c, err);
+    if (f->role == TS_IN && inputs) {
+        c->data[i] = inputs->data[i];
+        c->size[i] = inputs->size[i];
+        c->v_pool = inputs->v_pool;
+    } else if (!s && f->role == TS_IN) {
+        s = guard_input(from, c, i, err);
+    } else if (!s) {
+        s = allocate(c, i, err);
+        if (!s && f->role == TS_INOUT)
+            memcpy(c->data[i], from->data[i], from->size[i]);
+    }
+    return s;
+}
+
+ts_status ts_call_guarded(const ts_call *from, const ts_call *inputs, const char *exposes, int fill, ts_call *out,
+                          ts_error *err)
+{
+    size_t size = from->op->args_size;
     memset(out, 0, sizeof *out);
+    out->op = from->op;
     out->guarded = true;
-    out->fill = way % 2 ? 0x55 : 0xaa;
-    ts_status s = copy(from, out, err);
-    if (s)
-        return s;
-    s = guard_inputs(out, err);
+    out->fill = fill;
+    out->matrix = inputs ? inputs->matrix : from->matrix;
+    out->table = inputs ? inputs->table : NULL;
+    ts_status s = TS_OK;
+    if (ts_guard_new(&out->guard[TS_GUARD_ARGS], (size + 15) / 16 * 16)) /* aligned for doubles and pointers */
+        out->args = memcpy(out->guard[TS_GUARD_ARGS].data, from->args, size);
+    else
+        s = ts_no_memory(err, size);
+    for (int i = 0; !s && i < TS_MAX_FIELDS && out->op->field[i].name; i++) {
+        s = guard_field(from, inputs, out, i, err);
+        if (!s)
+            attach(out, i);
+    }
+    if (!s)
+        ts_call_expose(out, exposes);
+    if (!s && !ts_guard_read_only(&out->guard[TS_GUARD_ARGS]))
+        s = ts_no_memory(err, size);
     if (s)
         ts_call_free(out);
     return s;
+}
+
+static bool holds_fill(const ts_call *c, int i, size_t size, int64_t element)
+{
+    const unsigned char *p = (const unsigned char *)c->data[i] + (size_t)element * size;
+    if (c->op->field[i].kind == TS_FIELD_REAL)
+        return memcmp(p, &fill_real[c->fill], sizeof fill_real[0]) == 0;
+    bool all = true;
+    for (size_t j = 0; j < size; j++)
+        all &= p[j] == fill_byte[c->fill];
+    return all;
+}
+
+int64_t ts_call_unwritten(const ts_call *a, const ts_call *b, int i, int64_t *first)
+{
+    size_t size = element_size(a, &a->op->field[i]);
+    int64_t n = 0;
+    *first = -1;
+    for (int64_t e = 0; a->op->field[i].role >= TS_OUT && e < (int64_t)(a->size[i] / size); e++)
+        if (holds_fill(a, i, size, e) && holds_fill(b, i, size, e)) {
+            *first = n == 0 ? e : *first;
+            n++;
+        }
+    return n;
 }
 
 int64_t *ts_call_dim(const ts_call *c, const char *name)
@@ -318,15 +394,16 @@ ts_status ts_call_slice(const ts_call *from, int64_t t, int64_t n, ts_call *out,
 
 void ts_call_free(ts_call *c)
 {
-    for (int i = 0; i < TS_MAX_FIELDS; i++)
-        if (!c->guarded)
-            free(c->data[i]);
-    for (int i = 0; i < TS_MAX_FIELDS + 3; i++)
+    for (int i = 0; i < TS_GUARDS; i++)
         ts_guard_free(&c->guard[i]);
+    for (int i = 0; i < TS_MAX_FIELDS && !c->guarded; i++)
+        free(c->data[i]);
     for (int i = 0; i < 3; i++)
         free(c->matrix_data[i]);
-    free(c->table);
-    free(c->args);
+    if (!c->guarded) {
+        free(c->table);
+        free(c->args);
+    }
     memset(c, 0, sizeof *c);
 }
 

@@ -16,8 +16,18 @@
 #include "check/guard.h"
 #include "num/dtype.h"
 
-/* Bits of a NaN that no operation makes: what real outputs hold before a run. */
-#define TS_UNWRITTEN 0xffc0deadu
+/* Guards of a call: by field; then the parts of the matrix, the page table, the second KV pool, the args. */
+enum {
+    TS_GUARD_MATRIX = TS_MAX_FIELDS,
+    TS_GUARD_TABLE = TS_GUARD_MATRIX + 3,
+    TS_GUARD_V,
+    TS_GUARD_ARGS,
+    TS_GUARDS
+};
+
+/* Outputs are filled before a run in one of two ways: an element that holds the one after a run and the other
+ * after another was not written. For reals, NaNs that no operation makes. */
+enum { TS_FILLS = 2 };
 
 typedef struct ts_call {
     const ts_op *op;
@@ -28,19 +38,24 @@ typedef struct ts_call {
     ts_matrix matrix;
     void *matrix_data[3];
     int32_t *table;
-    bool guarded;                      /* then every array is in guard, for a child process to write */
-    unsigned char fill;                /* of outputs that are not real */
-    ts_guard guard[TS_MAX_FIELDS + 3]; /* by field; then matrix data, scales, biases */
-    int64_t kv_filled, kv_capacity;    /* tokens */
+    void *v_pool; /* the second KV pool, if it does not lie behind the first */
+    bool guarded; /* then all of it is in guard, or borrowed from the call that shares its inputs */
+    int fill;
+    ts_guard guard[TS_GUARDS];
+    int64_t kv_filled, kv_capacity; /* tokens */
 } ts_call;
 
 /* f32, inputs generated, outputs filled with a NaN that no operation makes. */
 ts_status ts_call_from_case(const ts_case *c, ts_call *out, ts_error *err);
 /* The same inputs (contents of INOUT fields included), fresh outputs, optionally widened to double. */
 ts_status ts_call_copy(const ts_call *from, bool wide, ts_call *out, ts_error *err);
-/* The same in guarded, shared memory; what is only read is read-only. Outputs are filled so that `way` 0 and 1
- * differ where nothing is written. */
-ts_status ts_call_guarded(const ts_call *from, int way, ts_call *out, ts_error *err);
+/* The same in guarded, shared memory for a child process to write, inner tensors as exposed, outputs filled the
+ * `fill` way. What is only read is read-only, and borrowed from `inputs`, an earlier result, unless that is NULL.
+ */
+ts_status ts_call_guarded(const ts_call *from, const ts_call *inputs, const char *exposes, int fill, ts_call *out,
+                          ts_error *err);
+/* How many elements of field i were written neither in a, filled the way 0, nor in b, filled the way 1. */
+int64_t ts_call_unwritten(const ts_call *a, const ts_call *b, int i, int64_t *first);
 
 /* Rows t .. t+n-1 of every field whose first dim is T, f32, `pos` moved along. */
 ts_status ts_call_slice(const ts_call *from, int64_t t, int64_t n, ts_call *out, ts_error *err);

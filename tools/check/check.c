@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check/pool.h"
 #include "check/run.h"
 #include "num/canary.h"
 #include "schedule.h"
@@ -80,8 +81,6 @@ static void check_case(ts_check *k, ts_case *c)
 {
     if (c->kind == TS_CASE_BROKEN)
         check_broken(k, c);
-    else if (c->kind == TS_CASE_OP)
-        ts_check_op_case(k, c);
     else if (c->kind == TS_CASE_STREAM)
         ts_check_stream_case(k, c);
     else
@@ -99,36 +98,89 @@ static void check_canaries(ts_check *k)
         ts_report_add(k->report, "canaries", "", TS_EXACT, 0, NULL);
 }
 
-/* Cases are independent: all but those that fork run on all cores, each into a report of its own; these are joined
- * in the order of the list. */
+/* Selected cases and the reports they fill, in the order of the list. */
+typedef struct {
+    ts_check *k;
+    ts_case **cases;
+    ts_report **part;
+    size_t n;
+} selection;
+
+static void op_case(void *context, size_t i, ts_report *r)
+{
+    const selection *ops = context;
+    ts_check one = *ops->k;
+    one.report = r;
+    ts_check_op_case(&one, ops->cases[i]);
+}
+
+static void op_case_done(void *context, size_t i)
+{
+    const selection *ops = context;
+    ts_report_progress(ops->k->report, ops->part[i]);
+}
+
+/* They fork, so each is a process of its own. */
+static void run_ops(selection *ops)
+{
+    for (size_t i = 0; i < ops->n; i++)
+        ts_report_begin(ops->part[i], ts_op_table[ops->cases[i]->op].name, ops->cases[i]->name);
+    ts_pool_run(&(ts_pool){.n = ops->n,
+                           .width = (size_t)omp_get_max_threads(),
+                           .work = op_case,
+                           .done = op_case_done,
+                           .context = ops,
+                           .part = ops->part});
+}
+
+static void run_others(const selection *others)
+{
+    omp_set_max_active_levels(2); /* streams start threads of their own */
+#pragma omp parallel for schedule(dynamic, 1)
+    for (size_t i = 0; i < others->n; i++) {
+        ts_check one = *others->k;
+        one.report = others->part[i];
+        check_case(&one, others->cases[i]);
+#pragma omp critical(progress)
+        ts_report_progress(others->k->report, others->part[i]);
+    }
+}
+
+static bool selection_new(selection *s, ts_check *k, size_t n)
+{
+    *s = (selection){k, malloc((n + 1) * sizeof(ts_case *)), malloc((n + 1) * sizeof(ts_report *)), 0};
+    return s->cases && s->part;
+}
+
+static void selection_free(selection *s)
+{
+    free(s->cases);
+    free(s->part);
+}
+
+/* Cases are independent: on all cores, each into a report of its own; these are joined in the order of the list. */
 static void run_cases(ts_check *k, ts_case *cases, size_t n)
 {
     ts_report *part = calloc(n + 1, sizeof *part);
-    if (!part) {
-        k->report->lost = true;
-        return;
-    }
-    /* Op cases fork; a child may only start OpenMP threads if its parent has not yet. */
-    for (size_t i = 0; i < n; i++)
-        if (cases[i].kind == TS_CASE_OP && ts_check_selects(k, &cases[i])) {
-            ts_check one = *k;
-            one.report = &part[i];
-            check_case(&one, &cases[i]);
-            ts_report_progress(k->report, &part[i]);
+    selection ops = {0}, others = {0};
+    if (part && selection_new(&ops, k, n) && selection_new(&others, k, n)) {
+        for (size_t i = 0; i < n; i++) {
+            selection *s = cases[i].kind == TS_CASE_OP ? &ops : &others;
+            if (!ts_check_selects(k, &cases[i]))
+                continue;
+            s->cases[s->n] = &cases[i];
+            s->part[s->n++] = &part[i];
         }
-    omp_set_max_active_levels(2); /* streams start threads of their own */
-#pragma omp parallel for schedule(dynamic, 1)
-    for (size_t i = 0; i < n; i++) {
-        if (cases[i].kind == TS_CASE_OP || !ts_check_selects(k, &cases[i]))
-            continue;
-        ts_check one = *k;
-        one.report = &part[i];
-        check_case(&one, &cases[i]);
-#pragma omp critical(progress)
-        ts_report_progress(k->report, &part[i]);
+        k->report->total = ops.n + others.n;
+        run_ops(&ops); /* first: see ts_pool_run */
+        run_others(&others);
+        for (size_t i = 0; i < n; i++)
+            ts_report_join(k->report, &part[i]);
+    } else {
+        k->report->lost = true;
     }
-    for (size_t i = 0; i < n; i++)
-        ts_report_join(k->report, &part[i]);
+    selection_free(&ops);
+    selection_free(&others);
     free(part);
 }
 
@@ -168,8 +220,6 @@ void ts_check_run(ts_check *k, ts_case *cases, size_t n)
         ts_check_tables(k);
     if (!filtered && wanted(k, "files"))
         ts_check_files(k);
-    for (size_t i = 0; i < n; i++)
-        k->report->total += ts_check_selects(k, &cases[i]);
     run_cases(k, cases, n);
     if (!k->o.rewrite)
         check_idle(k, cases, n);

@@ -58,6 +58,11 @@ void ts_check_set_expect(ts_case *c, const char *key, const char *value);
 /* |x - golden| <= 2e-13 * max|golden| (or `limit`) for every element; adds the finding. */
 void ts_check_close(ts_check *k, const char *what, const ts_tensor *x, const ts_tensor *golden, double limit);
 
+/* Adds a failure: the text, then how far x is from ref as a whole. Of one shape. */
+void ts_check_add_differs(ts_check *k, const char *what, double worst, const char *text, const ts_tensor *ref,
+                          const ts_tensor *x);
+
+bool ts_check_same(const ts_tensor *a, const ts_tensor *b);
 /* Bits of a and b equal (NaN equals NaN); adds the finding EXACT or FAIL with the first place. */
 void ts_check_equal(ts_check *k, const char *what, const char *label_a, const char *label_b, const ts_tensor *a,
                     const ts_tensor *b);

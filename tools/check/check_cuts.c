@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "compare.h"
 #include "ref.h"
@@ -205,7 +206,10 @@ static void check_cuts_of(ts_check *k, const ts_case *c, const ts_call *inputs, 
     cuts_of u = {k, c, inputs, ref, s};
     char what[64], text[128], line[140];
     if (!foreign || !ts_rehearse(rehearsal, &u, k->o.timeout ? k->o.timeout : 20, text, sizeof text)) {
+        /* At the limit the case's process ends, and its parent says so. */
+        alarm(3 * (unsigned)(k->o.timeout ? k->o.timeout : 20));
         ts_check_cuts_of(k, c, inputs, ref, s);
+        alarm(0);
         return;
     }
     snprintf(what, sizeof what, "%.40s cut", s->name);

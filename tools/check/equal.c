@@ -3,21 +3,13 @@
 #include <stdlib.h>
 
 #include "check/check.h"
+#include "check/measure.h"
 #include "compare.h"
 
-/* How alike the two are as vectors: a scale shows in the norm ratio, a direction in the cosine. */
-static void print_norms(FILE *f, const ts_tensor *ref, const ts_tensor *x)
+bool ts_check_same(const ts_tensor *a, const ts_tensor *b)
 {
-    double rr = 0, xx = 0, rx = 0, dd = 0;
-    for (int64_t i = 0; i < ts_tensor_count(ref); i++) {
-        double r = ts_tensor_get(ref, i), v = ts_tensor_get(x, i);
-        rr += r * r;
-        xx += v * v;
-        rx += r * v;
-        dd += (v - r) * (v - r);
-    }
-    fprintf(f, "norm ratio %.9g, relative L2 %.3g, cosine %.9g\n", sqrt(xx / rr), sqrt(dd / rr),
-            rx / sqrt(rr * xx));
+    ts_comparison c;
+    return ts_compare(a, b, &c) == TS_OK;
 }
 
 void ts_check_equal(ts_check *k, const char *what, const char *label_a, const char *label_b, const ts_tensor *a,
@@ -34,10 +26,12 @@ void ts_check_equal(ts_check *k, const char *what, const char *label_a, const ch
     if (f) {
         ts_compare_print(f, label_a, label_b, a, b, &c, 4);
         if (!c.mismatch[0])
-            print_norms(f, a, b);
+            ts_measure_print_norms(f, a, b);
         fclose(f);
     }
-    ts_report_add(k->report, what, a->name, TS_FAIL, 0, text);
+    cJSON *measured = ts_measure_json(a, b);
+    ts_report_add_measured(k->report, what, a->name, TS_FAIL, 0, text, measured);
+    cJSON_Delete(measured);
     free(text);
 }
 
@@ -71,6 +65,24 @@ static double worst_error(const ts_tensor *x, const ts_tensor *golden, double *s
     return worst;
 }
 
+void ts_check_add_differs(ts_check *k, const char *what, double worst, const char *text, const ts_tensor *ref,
+                          const ts_tensor *x)
+{
+    char *detail = NULL;
+    size_t size = 0;
+    FILE *f = open_memstream(&detail, &size);
+    if (f) {
+        fputs(text, f);
+        ts_measure_print_ulps(f, ref, x);
+        ts_measure_print_norms(f, ref, x);
+        fclose(f);
+    }
+    cJSON *measured = ts_measure_json(ref, x);
+    ts_report_add_measured(k->report, what, ref->name, TS_FAIL, worst, detail ? detail : text, measured);
+    cJSON_Delete(measured);
+    free(detail);
+}
+
 void ts_check_close(ts_check *k, const char *what, const ts_tensor *x, const ts_tensor *golden, double limit)
 {
     char detail[512];
@@ -95,5 +107,5 @@ void ts_check_close(ts_check *k, const char *what, const ts_tensor *x, const ts_
              (long long)at, (long long)(at / row), (long long)(at % row), golden->name, ts_tensor_get(x, at),
              ts_tensor_get(x, at), ts_tensor_get(golden, at), ts_tensor_get(golden, at), worst, limit * scale,
              limit);
-    ts_report_add(k->report, what, golden->name, TS_FAIL, ratio, detail);
+    ts_check_add_differs(k, what, ratio, detail, golden, x);
 }

@@ -6,24 +6,29 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { CANARY = 0xc5 };
+enum { CANARY = 0xc5, GUARD_PAGES = 16 }; /* a stride past the end should not jump over the guard */
 
 static size_t page_size(void)
 {
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
+static size_t guard_size(void)
+{
+    return GUARD_PAGES * page_size();
+}
+
 bool ts_guard_new(ts_guard *g, size_t size)
 {
-    size_t page = page_size(), inner = (size / page + (size % page != 0)) * page;
-    *g = (ts_guard){.mapped = inner + 2 * page, .size = size};
+    size_t page = page_size(), guard = guard_size(), inner = (size / page + (size % page != 0)) * page;
+    *g = (ts_guard){.mapped = inner + 2 * guard, .size = size};
     void *map = mmap(NULL, g->mapped, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (map == MAP_FAILED)
         return false;
     g->map = map;
-    g->data = g->map + page + inner - size;
-    memset(g->map + page, CANARY, inner - size);
-    return mprotect(g->map, page, PROT_NONE) == 0 && mprotect(g->map + page + inner, page, PROT_NONE) == 0;
+    g->data = g->map + guard + inner - size;
+    memset(g->map + guard, CANARY, inner - size);
+    return mprotect(g->map, guard, PROT_NONE) == 0 && mprotect(g->map + guard + inner, guard, PROT_NONE) == 0;
 }
 
 void ts_guard_free(ts_guard *g)
@@ -35,13 +40,13 @@ void ts_guard_free(ts_guard *g)
 
 bool ts_guard_read_only(const ts_guard *g)
 {
-    size_t page = page_size(), inner = g->mapped - 2 * page;
-    return inner == 0 || mprotect(g->map + page, inner, PROT_READ) == 0;
+    size_t guard = guard_size(), inner = g->mapped - 2 * guard;
+    return inner == 0 || mprotect(g->map + guard, inner, PROT_READ) == 0;
 }
 
 size_t ts_guard_underrun(const ts_guard *g)
 {
-    const char *first = g->map + page_size();
+    const char *first = g->map + guard_size();
     while (first < g->data && (unsigned char)*first == CANARY)
         first++;
     return (size_t)(g->data - first);

@@ -1,5 +1,5 @@
-/* Memory that notices: an array in shared pages, its last byte against a page that
- * faults, the room before it filled with a canary behind another such page. */
+/* Memory that notices: an array in shared pages, its last byte against pages that
+ * fault, the room before it filled with a canary behind other such pages. */
 #ifndef TS_CHECK_GUARD_H
 #define TS_CHECK_GUARD_H
 
@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 typedef struct {
-    char *map; /* guard page, slack and array, guard page; NULL if there is none */
+    char *map; /* guard pages, slack and array, guard pages; NULL if there is none */
     size_t mapped;
     char *data;
     size_t size;

@@ -20,6 +20,7 @@ typedef struct {
     ts_verdict verdict;
     double worst; /* error as a fraction of what is allowed; 0 if exact */
     char *detail; /* of a failure or a skip; owned */
+    char *json;   /* what was measured on tensors that differ: the text of a JSON object, or NULL; owned */
 } ts_finding;
 
 typedef struct {
@@ -28,6 +29,7 @@ typedef struct {
     long long count[TS_VERDICTS];
     bool quiet;                  /* no progress line */
     bool lost;                   /* a finding could not be stored: the run fails */
+    int stream;                  /* > 0: findings are not kept but written to this file descriptor at once */
     size_t done, total;          /* cases, for the progress line */
     char options[256];           /* that every repro line needs: " --plugin my.so", or "" */
     char group[24], subject[96]; /* of what is being checked now */
@@ -42,6 +44,17 @@ void ts_report_join(ts_report *whole, ts_report *part);
 /* detail (may be NULL) is copied. */
 void ts_report_add(ts_report *r, const char *what, const char *output, ts_verdict verdict, double worst,
                    const char *detail);
+/* A failure with what was measured on its tensors (may be NULL). */
+void ts_report_add_measured(ts_report *r, const char *what, const char *output, ts_verdict verdict, double worst,
+                            const char *detail, const cJSON *measured);
+/* A finding that is complete; takes over what it owns. */
+void ts_report_keep(ts_report *r, ts_finding x);
+/* Writes a finding to the stream. */
+void ts_report_stream_put(ts_report *r, const ts_finding *f);
+/* Says on the stream that no finding is missing; false if any could not be written. */
+bool ts_report_stream_end(ts_report *r);
+/* The findings another process of this binary wrote to its stream; false if some may be missing. */
+bool ts_report_stream_read(ts_report *r, const char *bytes, size_t size);
 /* A failure from an error. */
 void ts_report_error(ts_report *r, const char *what, ts_status status, const ts_error *err);
 
