@@ -70,13 +70,15 @@ static place witness(const ts_sweep_function *f, float x, double *t)
     if (mpfr_regular_p(v)) {
         int e = clamp((int)fmax(-2000, fmin(2000, (double)mpfr_get_exp(v))) - 1, &f->format);
         mpfr_mul_2si(v, v, f->format.precision - 1 - e, MPFR_RNDN); /* v is in ulp now */
+        /* Past the largest number of full precision nothing lies between two of the format's: no tie there. */
+        bool past_the_grid = mpfr_cmpabs_ui(v, 1ul << f->format.precision) >= 0;
         mpfr_roundeven(r, v);
         p.right = on_grid(mpfr_get_d(r, MPFR_RNDN), e, &f->format);
         p.inverse = pow2(f->format.precision - 1 - e);
         mpfr_frac(v, v, MPFR_RNDN);
         mpfr_abs(v, v, MPFR_RNDN);
         mpfr_sub_d(v, v, 0.5, MPFR_RNDN);
-        p.tie = fabs(mpfr_get_d(v, MPFR_RNDN));
+        p.tie = past_the_grid ? 0.5 : fabs(mpfr_get_d(v, MPFR_RNDN));
     }
     mpfr_clears(in, v, r, (mpfr_ptr)0);
     return p;
