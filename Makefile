@@ -27,7 +27,12 @@ DESTDIR ?=
 LDLIBS = $(shell pkg-config --libs $(LIBRARIES)) -lm -fopenmp
 LIBCFLAGS := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(LIBRARIES) 2>/dev/null))
 
-sources = $(sort $(shell find $(1) -name '*.c' 2>/dev/null))
+# Schedules of other architectures, and what tells their CPUs apart, stay out.
+ARCH := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine 2>/dev/null)))
+FOREIGN_x86_64 = fast/cpu/neon/% fast/cpu/isa_aarch64.c
+FOREIGN_aarch64 = fast/cpu/avx2/% fast/cpu/avx512/% fast/cpu/isa_x86_64.c
+
+sources = $(sort $(filter-out $(FOREIGN_$(ARCH)),$(shell find $(1) -name '*.c' 2>/dev/null)))
 objects = $(patsubst $(2)/%.c,$(B)/$(3)/%.o,$(call sources,$(1)))
 BASE_O   = $(call objects,ref/base,ref,base)
 REF32_O  = $(call objects,ref/op ref/model,ref,ref32)
@@ -140,6 +145,11 @@ $(B)/tests/%.o:  ROOM = ref/base ref/op ref/model ref/decode kernels fast tools 
 $(B)/ref32/%.o:  EXTRA = -DTS_PRECISION=32 -fvisibility=hidden
 $(B)/ref64/%.o:  EXTRA = -DTS_PRECISION=64 -fvisibility=hidden
 $(B)/fast/%.o $(B)/tools/%.o $(B)/tests/sweep/%.o: EXTRA = -fopenmp
+AVX2 = -mavx2 -mfma
+AVX512 = $(AVX2) -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni -mgfni -mprefer-vector-width=512
+$(B)/fast/cpu/avx2/%.o: EXTRA = -fopenmp $(AVX2)
+$(B)/fast/cpu/avx512/%.o: EXTRA = -fopenmp $(AVX512)
+$(B)/fast/cpu/neon/%.o: EXTRA = -fopenmp -march=armv8.2-a+dotprod
 
 empty :=
 space := $(empty) $(empty)

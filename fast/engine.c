@@ -62,7 +62,8 @@ ts_status ts_engine_new(const ts_weights *w, const ts_profile *p, const ts_engin
     e->profile = p;
     e->opt = *o;
     e->state = ts_engine_alloc(w->cfg.layers, 1, sizeof *e->state, err);
-    if (!e->state || new_recurrent(e, err) != TS_OK || ts_engine_pages_new(e, err) != TS_OK) {
+    if (!e->state || ts_engine_weights_new(e, w, err) != TS_OK || new_recurrent(e, err) != TS_OK ||
+        ts_engine_pages_new(e, err) != TS_OK) {
         ts_engine_free(e);
         return TS_BAD;
     }
@@ -81,6 +82,7 @@ void ts_engine_free(ts_engine *e)
         free(e->state[i].recurrent);
     }
     ts_engine_reserve(e, 0, NULL);
+    ts_engine_weights_free(e);
     free(e->state);
     free(e);
 }

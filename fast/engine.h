@@ -16,7 +16,7 @@ typedef struct {
     bool poison;        /* fill free pages and padding with NaN (same bits) */
 } ts_engine_options;
 
-/* Borrows w. */
+/* Borrows w; makes packed copies of its matrices where a schedule wants them. */
 ts_status ts_engine_new(const ts_weights *w, const ts_profile *p, const ts_engine_options *o, ts_engine **out,
                         ts_error *err);
 void ts_engine_free(ts_engine *e);

@@ -43,7 +43,8 @@ typedef struct {
 } ts_engine_state;
 
 struct ts_engine {
-    const ts_weights *w;
+    const ts_weights *w; /* weights below */
+    ts_weights weights;  /* the caller's, with matrices and their packed copies of our own */
     const ts_profile *profile;
     ts_engine_options opt;
     int64_t pos;
@@ -80,6 +81,12 @@ typedef struct {
 
 /* a*b*size bytes, zeroed; NULL and *err on overflow or lack of memory. */
 void *ts_engine_alloc(int64_t a, int64_t b, size_t size, ts_error *err);
+
+/* engine_pack.c */
+ts_status ts_engine_weights_new(ts_engine *e, const ts_weights *w, ts_error *err);
+void ts_engine_weights_free(ts_engine *e);
+/* Class A64S8 is defined for these matrices; the profile says whether it is used. */
+bool ts_engine_codes(const ts_engine *e, const ts_matrix *w);
 
 /* engine_kv.c */
 ts_status ts_engine_pages_new(ts_engine *e, ts_error *err);

@@ -134,18 +134,11 @@ void ts_engine_op(ts_piece *p, ts_op_id op, const void *args)
         p->status = ts_fail(p->err, TS_BAD, p->e->w->path, ts_op_table[op].name, "no schedule takes these shapes");
 }
 
-/* Class A64S8 is defined for these matrices; the profile says whether it is used. */
-static bool runs_on_codes(const ts_piece *p, const ts_matrix *w)
-{
-    return p->e->profile->codes && w->format == TS_W_MLX && w->group == TS_CODE_RUN &&
-           (w->bits == 4 || w->bits == 8);
-}
-
 void ts_engine_linear(ts_piece *p, ts_input *in, const ts_matrix *w, float *y)
 {
     ts_engine *e = p->e;
     float *step = e->slot[TS_SLOT_STEP], *sum = e->slot[TS_SLOT_SUM];
-    if (!runs_on_codes(p, w)) {
+    if (!ts_engine_codes(e, w)) {
         ts_engine_op(p, TS_OP_MATMUL_DOT32, &(ts_matmul_args){in->T, w->N, in->K, in->x, w, y});
         return;
     }

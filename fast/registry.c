@@ -1,8 +1,12 @@
 #include "schedule.h"
 
+#include <pthread.h>
 #include <string.h>
 
-/* One line per schedule, in order of preference: the engine takes the first that accepts. */
+#include "cpu/isa.h"
+
+/* One line per schedule that needs no isa, in order of preference: the engine takes the first that accepts. Those
+ * that need one are listed in cpu/ISA/schedules.c and come first. */
 #define TS_SCHEDULES(X)         \
     X(ts_exp_portable)          \
     X(ts_sigmoid_portable)      \
@@ -32,32 +36,60 @@
 
 TS_SCHEDULES(DECLARE)
 
-static const ts_schedule *const registry[] = {TS_SCHEDULES(ADDRESS)};
+static const ts_schedule *const portable[] = {TS_SCHEDULES(ADDRESS) NULL};
 
 /* Elements that are worth a thread: waking one costs about as much as these. */
-enum { GRAIN = 1 << 18 };
+enum { GRAIN = 1 << 18, MOST = 512 };
+
+/* Those that can run here, and those that cannot: the isas' before the portable ones. */
+static const ts_schedule *present[MOST + 1], *absent[MOST + 1];
+static int presents, absents;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void enlist(const ts_schedule *const *list)
+{
+    for (; *list; list++)
+        if (!ts_isa_runs((*list)->isa))
+            absent[absents++] = *list;
+        else
+            present[presents++] = *list;
+}
+
+static void enlist_all(void)
+{
+    for (int i = 0; ts_isas[i].name; i++)
+        enlist(ts_isas[i].schedules);
+    enlist(portable);
+}
 
 const ts_schedule *ts_schedule_at(int i)
 {
-    return i >= 0 && (size_t)i < sizeof registry / sizeof *registry ? registry[i] : NULL;
+    pthread_once(&once, enlist_all);
+    return i >= 0 && i < presents ? present[i] : NULL;
+}
+
+const ts_schedule *ts_schedule_absent(int i)
+{
+    pthread_once(&once, enlist_all);
+    return i >= 0 && i < absents ? absent[i] : NULL;
 }
 
 const ts_schedule *ts_schedule_find(const char *name)
 {
-    for (int i = 0; ts_schedule_at(i); i++)
-        if (strcmp(registry[i]->name, name) == 0)
-            return registry[i];
+    const ts_schedule *s;
+    for (int i = 0; (s = ts_schedule_at(i)) != NULL; i++)
+        if (strcmp(s->name, name) == 0)
+            return s;
     return NULL;
 }
 
 const ts_schedule *ts_schedule_pick(ts_op_id op, const char *profile, const void *args)
 {
-    for (int i = 0; ts_schedule_at(i); i++) {
-        const ts_schedule *s = registry[i];
+    const ts_schedule *s;
+    for (int i = 0; (s = ts_schedule_at(i)) != NULL; i++)
         if (s->op == op && (strcmp(s->profile, "any") == 0 || strcmp(s->profile, profile) == 0) &&
             (!s->accepts || s->accepts(args)))
             return s;
-    }
     return NULL;
 }
 

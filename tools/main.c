@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cpu/isa.h"
 #include "tool.h"
 
 static const ts_command commands[] = {
@@ -46,6 +47,9 @@ int main(int argc, char **argv)
         puts("touchstone " TS_VERSION);
         return delivered(TS_OK);
     }
+    ts_error err = {0};
+    if (ts_isa_check(&err) != TS_OK)
+        return ts_tool_fail(TS_USAGE, &err, false);
     for (int i = 0; argc > 1 && i < N_COMMANDS; i++)
         if (strcmp(argv[1], commands[i].name) == 0)
             return delivered(commands[i].run(argc - 1, argv + 1));

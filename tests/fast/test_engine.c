@@ -164,7 +164,15 @@ static void fake_mlx(ts_matrix *m, int bits, void *owned[3])
         scale[i] = ts_f32_to_bf16(bits == 4 ? 0x1p-7f : 0x1p-11f);
         bias[i] = ts_f32_to_bf16(-0x1p-4f);
     }
-    *m = (ts_matrix){TS_W_MLX, m->N, m->K, code, bits, 64, TS_BF16, scale, bias};
+    *m = (ts_matrix){.format = TS_W_MLX,
+                     .N = m->N,
+                     .K = m->K,
+                     .data = code,
+                     .bits = bits,
+                     .group = 64,
+                     .aux = TS_BF16,
+                     .scales = scale,
+                     .biases = bias};
 }
 
 /* Traced tensor `to` is the linear w, on codes, of traced tensor `from`. */

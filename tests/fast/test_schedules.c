@@ -228,7 +228,18 @@ static void discard(fixture *f)
         free(f->field[i]);
     for (int i = 0; i < MORE; i++)
         free(f->more[i]);
+    ts_matrix_unpack(&f->matrix);
     free(f);
+}
+
+/* Its matrix, if there is one, packed as the schedule wants it. */
+static fixture *make_for(const ts_schedule *s, const shape *sh)
+{
+    ts_error err;
+    fixture *f = make(sh);
+    if (f->matrix.data)
+        assert_int_equal(ts_matrix_pack_as(&f->matrix, s->packing, 1, &err), TS_OK);
+    return f;
 }
 
 static bool same(const fixture *a, const fixture *b)
@@ -283,7 +294,7 @@ static void for_each(void (*test)(const ts_schedule *, const shape *))
         for (int j = 0; j < SHAPES; j++) {
             if (shapes[j].op != ts_schedule_at(i)->op)
                 continue;
-            fixture *f = make(&shapes[j]);
+            fixture *f = make_for(ts_schedule_at(i), &shapes[j]);
             bool accepted = accepts(ts_schedule_at(i), f);
             discard(f);
             if (accepted)
@@ -319,7 +330,8 @@ static void run_at_once(const ts_schedule *s, fixture *f, int64_t units)
 
 static void cut_one(const ts_schedule *s, const shape *sh)
 {
-    fixture *whole = make(sh), *cut = make(sh), *at_once = make(sh), *threaded = make(sh);
+    fixture *whole = make_for(s, sh), *cut = make_for(s, sh), *at_once = make_for(s, sh),
+            *threaded = make_for(s, sh);
     int64_t units = ts_op_units(whole->op, &whole->args);
     ts_schedule_run(s, &whole->args, 1);
     s->run(&cut->args, units / 2, units);
@@ -347,7 +359,7 @@ static void run_or_next(const ts_schedule *s, fixture *f)
 
 static void rows_one(const ts_schedule *s, const shape *sh)
 {
-    fixture *whole = make(sh), *rows = make(sh);
+    fixture *whole = make_for(s, sh), *rows = make_for(s, sh);
     int64_t T = sh->dim[0];
     if (strcmp(whole->op->dim[0].name, "T") == 0 && s->op != TS_OP_GDN_CHUNK64) {
         ts_schedule_run(s, &whole->args, 1);

@@ -48,7 +48,15 @@ static void run32(problem *p)
             p->packed[i / 2] = (uint8_t)(p->packed[i / 2] | p->u[i] << (4 * (i % 2)));
         else
             p->packed[i] = p->u[i];
-    p->w = (ts_matrix){TS_W_MLX, p->N, p->K, p->packed, p->bits, 64, TS_BF16, p->s, p->b};
+    p->w = (ts_matrix){.format = TS_W_MLX,
+                       .N = p->N,
+                       .K = p->K,
+                       .data = p->packed,
+                       .bits = p->bits,
+                       .group = 64,
+                       .aux = TS_BF16,
+                       .scales = p->s,
+                       .biases = p->b};
     ts_quantize_a64_args q = {p->T, p->K, p->x, p->code, p->step, p->sum};
     ts_ref32.op(TS_OP_QUANTIZE_A64, &q);
     ts_matmul_a64s8_args m = {p->T, p->N, p->K, p->code, p->step, p->sum, &p->w, p->y};

@@ -172,7 +172,16 @@ static void wrong_ranges(const void *args, int64_t begin, int64_t end)
 /* residual_add/typical with this schedule beside the honest ones: so many failures, each with that text. */
 static void expect(void (*run)(const void *, int64_t, int64_t), const char *text, int failures, int skips)
 {
-    const ts_schedule s = {"bad.test", TS_OP_RESIDUAL_ADD, "cpu", "any", "elementwise", "any", "", NULL, run};
+    const ts_schedule s = {
+        .name = "bad.test",
+        .op = TS_OP_RESIDUAL_ADD,
+        .backend = "cpu",
+        .shapes = "any",
+        .order = "elementwise",
+        .profile = "any",
+        .exposes = "",
+        .run = run,
+    };
     const ts_schedule *const extra[] = {&s, NULL};
     ts_report report = {.quiet = true};
     ts_check k = {.o = {.golden = "golden", .extra = extra, .timeout = 1}, .report = &report};
@@ -258,8 +267,23 @@ static void a_run_goes_on(void **state)
 {
     (void)state;
     const ts_schedule bad[] = {
-        {"less.test", TS_OP_QUANTIZE_A64, "cpu", "any", "A64", "any", "", NULL, one_code_less},
-        {"accepts.test", TS_OP_RESIDUAL_ADD, "cpu", "any", "elementwise", "any", "", dereference, add},
+        {.name = "less.test",
+         .op = TS_OP_QUANTIZE_A64,
+         .backend = "cpu",
+         .shapes = "any",
+         .order = "A64",
+         .profile = "any",
+         .exposes = "",
+         .run = one_code_less},
+        {.name = "accepts.test",
+         .op = TS_OP_RESIDUAL_ADD,
+         .backend = "cpu",
+         .shapes = "any",
+         .order = "elementwise",
+         .profile = "any",
+         .exposes = "",
+         .accepts = dereference,
+         .run = add},
     };
     const ts_schedule *const extra[] = {&bad[0], &bad[1], NULL};
     const char *const path[] = {"quantize_a64/blocks_alternating", "residual_add/typical", "silu/typical"};

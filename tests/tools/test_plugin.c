@@ -237,7 +237,14 @@ static void count_fails(void *user, const ts_verify_finding *f)
 static void verify_as_a_function(void **state)
 {
     (void)state;
-    ts_schedule s = {"residual_add.mine", TS_OP_RESIDUAL_ADD, "cpu", "any", "elementwise", "any", "", NULL, plain};
+    ts_schedule s = {.name = "residual_add.mine",
+                     .op = TS_OP_RESIDUAL_ADD,
+                     .backend = "cpu",
+                     .shapes = "any",
+                     .order = "elementwise",
+                     .profile = "any",
+                     .exposes = "",
+                     .run = plain};
     const ts_schedule *const extra[] = {&s, NULL};
     int fails = 0;
     ts_verify_options o = {

@@ -250,7 +250,9 @@ static ts_status guard_matrix(ts_call *c, ts_error *err)
     ts_status s = guard_copy(&g[0], m->data, matrix_bytes(m, 0), &m->data, err);
     if (!s)
         s = guard_copy(&g[1], m->scales, matrix_bytes(m, 1), &m->scales, err);
-    return s ? s : guard_copy(&g[2], m->biases, matrix_bytes(m, 2), &m->biases, err);
+    if (!s)
+        s = guard_copy(&g[2], m->biases, matrix_bytes(m, 2), &m->biases, err);
+    return s ? s : guard_copy(&g[3], m->packed, ts_packing_bytes(m->packing, m), &m->packed, err);
 }
 
 /* An array that is only read. The two KV pools get a guard each, so that the end of the first is one too. */
@@ -330,6 +332,12 @@ ts_status ts_call_guarded(const ts_call *from, const ts_call *inputs, const char
     return s;
 }
 
+ts_status ts_call_pack(ts_call *c, const ts_packing *p, ts_error *err)
+{
+    c->packed_here = true;
+    return ts_matrix_pack_as(&c->matrix, p, 1, err);
+}
+
 static bool holds_fill(const ts_call *c, int i, size_t size, int64_t element)
 {
     const unsigned char *p = (const unsigned char *)c->data[i] + (size_t)element * size;
@@ -398,6 +406,8 @@ void ts_call_free(ts_call *c)
         ts_guard_free(&c->guard[i]);
     for (int i = 0; i < TS_MAX_FIELDS && !c->guarded; i++)
         free(c->data[i]);
+    if (c->packed_here)
+        ts_matrix_unpack(&c->matrix);
     for (int i = 0; i < 3; i++)
         free(c->matrix_data[i]);
     if (!c->guarded) {

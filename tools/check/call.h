@@ -15,11 +15,12 @@
 #include "case/case.h"
 #include "check/guard.h"
 #include "num/dtype.h"
+#include "schedule.h"
 
 /* Guards of a call: by field; then the parts of the matrix, the page table, the second KV pool, the args. */
 enum {
     TS_GUARD_MATRIX = TS_MAX_FIELDS,
-    TS_GUARD_TABLE = TS_GUARD_MATRIX + 3,
+    TS_GUARD_TABLE = TS_GUARD_MATRIX + 4,
     TS_GUARD_V,
     TS_GUARD_ARGS,
     TS_GUARDS
@@ -37,6 +38,7 @@ typedef struct ts_call {
     size_t size[TS_MAX_FIELDS];
     ts_matrix matrix;
     void *matrix_data[3];
+    bool packed_here; /* matrix.packed is this call's own */
     int32_t *table;
     void *v_pool; /* the second KV pool, if it does not lie behind the first */
     bool guarded; /* then all of it is in guard, or borrowed from the call that shares its inputs */
@@ -54,6 +56,8 @@ ts_status ts_call_copy(const ts_call *from, bool wide, ts_call *out, ts_error *e
  */
 ts_status ts_call_guarded(const ts_call *from, const ts_call *inputs, const char *exposes, int fill, ts_call *out,
                           ts_error *err);
+/* Packs the matrix as p wants it (NULL: not at all); an earlier packing goes. Not for a copy or a guarded call. */
+ts_status ts_call_pack(ts_call *c, const ts_packing *p, ts_error *err);
 /* How many elements of field i were written neither in a, filled the way 0, nor in b, filled the way 1. */
 int64_t ts_call_unwritten(const ts_call *a, const ts_call *b, int i, int64_t *first);
 

@@ -193,6 +193,20 @@ static bool compared(const ts_report *r, const ts_schedule *s)
     return false;
 }
 
+/* Schedules that cannot run here are skipped, each by name. */
+static void check_absent(ts_check *k)
+{
+    const ts_schedule *s;
+    for (int i = 0; (s = ts_schedule_absent(i)) != NULL; i++) {
+        char text[128];
+        if (k->o.op && strcmp(k->o.op, ts_op_table[s->op].name) != 0)
+            continue;
+        snprintf(text, sizeof text, "it needs %s, which this CPU has not or TS_CPU forbids\n", s->isa);
+        ts_report_begin(k->report, ts_op_table[s->op].name, "");
+        ts_report_add(k->report, s->name, "", TS_SKIP, 0, text);
+    }
+}
+
 /* A schedule that accepted no selected case of its operation was not checked: said of the registry's, and a failure
  * where somebody asked for it. */
 static void check_idle(ts_check *k, const ts_case *cases, size_t n)
@@ -223,6 +237,8 @@ void ts_check_run(ts_check *k, ts_case *cases, size_t n)
     run_cases(k, cases, n);
     if (!k->o.rewrite)
         check_idle(k, cases, n);
+    if (!k->o.rewrite && !k->o.schedule && wanted(k, "ops"))
+        check_absent(k);
     if (k->o.no_own && k->report->n > 0) {
         ts_report_begin(k->report, "own", "op and stream cases");
         ts_report_add(k->report, "recorded hashes", "", TS_SKIP, 0, "not compared, as --no-own asks\n");

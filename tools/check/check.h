@@ -43,7 +43,7 @@ const struct ts_schedule *ts_check_schedule_at(const ts_check *k, int i);
 const struct ts_schedule *ts_check_schedule_find(const ts_check *k, const char *name);
 
 /* The field "cuts": ref32 and every schedule over the rows in pieces, state carried, give the bits of the whole. */
-void ts_check_cuts(ts_check *k, const ts_case *c, const struct ts_call *inputs, const struct ts_call *ref);
+void ts_check_cuts(ts_check *k, const ts_case *c, struct ts_call *inputs, const struct ts_call *ref);
 
 /* A model below golden/, loaded once; bits > 0: quantised to MLX by `quantize` in a temporary folder first. */
 ts_status ts_check_model(ts_check *k, const char *model, int bits, const ts_weights **out, ts_error *err);

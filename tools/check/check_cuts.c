@@ -217,7 +217,13 @@ static void check_cuts_of(ts_check *k, const ts_case *c, const ts_call *inputs, 
     ts_report_add(k->report, what, "", TS_FAIL, 0, line);
 }
 
-void ts_check_cuts(ts_check *k, const ts_case *c, const ts_call *inputs, const ts_call *ref)
+static bool accepts(const ts_schedule *s, ts_call *inputs)
+{
+    ts_error err = {0}; /* without the memory for it, the schedule has failed on the whole case already */
+    return !ts_call_pack(inputs, s->packing, &err) && (!s->accepts || s->accepts(inputs->args));
+}
+
+void ts_check_cuts(ts_check *k, const ts_case *c, ts_call *inputs, const ts_call *ref)
 {
     if (!cJSON_GetObjectItemCaseSensitive(c->json, "cuts"))
         return;
@@ -225,7 +231,7 @@ void ts_check_cuts(ts_check *k, const ts_case *c, const ts_call *inputs, const t
     const ts_schedule *s;
     for (int i = 0; (s = ts_check_schedule_at(k, i)) != NULL; i++) {
         bool named = !k->o.schedule || strcmp(k->o.schedule, s->name) == 0;
-        if (s->op == c->op && named && (!s->accepts || s->accepts(inputs->args)))
+        if (s->op == c->op && named && accepts(s, inputs))
             check_cuts_of(k, c, inputs, ref, s, !ts_schedule_at(i));
     }
 }

@@ -263,23 +263,26 @@ static void check_schedule(ts_check *k, const ts_schedule *s, const ts_call *inp
     ts_trial_free(&t);
 }
 
-/* Not in a child of its own: a crash or a hang takes the case's process with it, and its parent says so. */
-static bool accepts(const ts_check *k, const ts_schedule *s, const void *args)
+/* Packs what the schedule wants packed. Not in a child of its own: a crash or a hang takes the case's process with
+ * it, and its parent says so. */
+static bool accepts(const ts_check *k, const ts_schedule *s, ts_call *inputs)
 {
-    if (!s->accepts)
-        return true;
+    ts_error err = {0};
     alarm((unsigned)(k->o.timeout ? k->o.timeout : DEFAULT_SECONDS));
-    bool yes = s->accepts(args);
+    ts_status status = ts_call_pack(inputs, s->packing, &err);
+    bool yes = !status && (!s->accepts || s->accepts(inputs->args));
     alarm(0);
+    if (status)
+        ts_report_error(k->report, s->name, status, &err);
     return yes;
 }
 
-static void check_schedules(ts_check *k, const ts_case *c, const ts_call *inputs, const ts_call *ref)
+static void check_schedules(ts_check *k, const ts_case *c, ts_call *inputs, const ts_call *ref)
 {
     int found = 0;
     const ts_schedule *s;
     for (int i = 0; (s = ts_check_schedule_at(k, i)) != NULL; i++) {
-        if (s->op != c->op || !accepts(k, s, inputs->args))
+        if (s->op != c->op || !accepts(k, s, inputs))
             continue;
         found++;
         if (k->o.schedule && strcmp(k->o.schedule, s->name) != 0)

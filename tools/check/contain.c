@@ -132,8 +132,9 @@ static bool wait_for_end(int alive, int seconds)
 
 static const char *array_name(const ts_call *c, int guard)
 {
-    static const char *const others[] = {"the matrix",     "the matrix's scales", "the matrix's biases",
-                                         "the page table", "the v pool",          "the args struct"};
+    static const char *const others[] = {"the matrix",      "the matrix's scales", "the matrix's biases",
+                                         "the packed copy", "the page table",      "the v pool",
+                                         "the args struct"};
     return guard < TS_MAX_FIELDS ? c->op->field[guard].name : others[guard - TS_MAX_FIELDS];
 }
 

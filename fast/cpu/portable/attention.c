@@ -178,5 +178,13 @@ static bool accepts(const void *args)
 }
 
 const ts_schedule ts_attention_portable = {
-    "attention.portable", TS_OP_ATTENTION, "cpu", "any", "split128", "any", "m,l,acc", accepts, run,
+    .name = "attention.portable",
+    .op = TS_OP_ATTENTION,
+    .backend = "cpu",
+    .shapes = "any",
+    .order = "split128",
+    .profile = "any",
+    .exposes = "m,l,acc",
+    .accepts = accepts,
+    .run = run,
 };

@@ -34,5 +34,12 @@ static void run(const void *args, int64_t begin, int64_t end)
 }
 
 const ts_schedule ts_conv1d_portable = {
-    "conv1d.portable", TS_OP_CONV1D, "cpu", "any", "taps", "any", "", NULL, run,
+    .name = "conv1d.portable",
+    .op = TS_OP_CONV1D,
+    .backend = "cpu",
+    .shapes = "any",
+    .order = "taps",
+    .profile = "any",
+    .exposes = "",
+    .run = run,
 };

@@ -10,5 +10,12 @@ static void run(const void *args, int64_t begin, int64_t end)
 }
 
 const ts_schedule ts_embed_portable = {
-    "embed.portable", TS_OP_EMBED, "cpu", "any", "elementwise", "any", "", NULL, run,
+    .name = "embed.portable",
+    .op = TS_OP_EMBED,
+    .backend = "cpu",
+    .shapes = "any",
+    .order = "elementwise",
+    .profile = "any",
+    .exposes = "",
+    .run = run,
 };

@@ -10,5 +10,12 @@ static void run(const void *args, int64_t begin, int64_t end)
 }
 
 const ts_schedule ts_exp_portable = {
-    "exp.portable", TS_OP_EXP, "cpu", "any", "elementwise", "any", "", NULL, run,
+    .name = "exp.portable",
+    .op = TS_OP_EXP,
+    .backend = "cpu",
+    .shapes = "any",
+    .order = "elementwise",
+    .profile = "any",
+    .exposes = "",
+    .run = run,
 };

@@ -16,5 +16,12 @@ static void run(const void *args, int64_t begin, int64_t end)
 }
 
 const ts_schedule ts_gated_norm_portable = {
-    "gated_norm.portable", TS_OP_GATED_NORM, "cpu", "any", "dot32", "any", "", NULL, run,
+    .name = "gated_norm.portable",
+    .op = TS_OP_GATED_NORM,
+    .backend = "cpu",
+    .shapes = "any",
+    .order = "dot32",
+    .profile = "any",
+    .exposes = "",
+    .run = run,
 };

@@ -184,5 +184,13 @@ static bool accepts(const void *args)
 }
 
 const ts_schedule ts_gdn_chunk64_portable = {
-    "gdn_chunk64.portable", TS_OP_GDN_CHUNK64, "cpu", "any", "gdn-chunk64", "any", "", accepts, run,
+    .name = "gdn_chunk64.portable",
+    .op = TS_OP_GDN_CHUNK64,
+    .backend = "cpu",
+    .shapes = "any",
+    .order = "gdn-chunk64",
+    .profile = "any",
+    .exposes = "",
+    .accepts = accepts,
+    .run = run,
 };

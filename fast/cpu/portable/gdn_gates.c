@@ -13,5 +13,12 @@ static void run(const void *args, int64_t begin, int64_t end)
 }
 
 const ts_schedule ts_gdn_gates_portable = {
-    "gdn_gates.portable", TS_OP_GDN_GATES, "cpu", "any", "elementwise", "any", "", NULL, run,
+    .name = "gdn_gates.portable",
+    .op = TS_OP_GDN_GATES,
+    .backend = "cpu",
+    .shapes = "any",
+    .order = "elementwise",
+    .profile = "any",
+    .exposes = "",
+    .run = run,
 };

@@ -47,5 +47,12 @@ static void run(const void *args, int64_t begin, int64_t end)
 }
 
 const ts_schedule ts_gdn_step_portable = {
-    "gdn_step.portable", TS_OP_GDN_STEP, "cpu", "any", "gdn-step", "any", "", NULL, run,
+    .name = "gdn_step.portable",
+    .op = TS_OP_GDN_STEP,
+    .backend = "cpu",
+    .shapes = "any",
+    .order = "gdn-step",
+    .profile = "any",
+    .exposes = "",
+    .run = run,
 };

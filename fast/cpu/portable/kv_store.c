@@ -50,5 +50,12 @@ static void run(const void *args, int64_t begin, int64_t end)
 }
 
 const ts_schedule ts_kv_store_portable = {
-    "kv_store.portable", TS_OP_KV_STORE, "cpu", "any", "elementwise", "any", "", NULL, run,
+    .name = "kv_store.portable",
+    .op = TS_OP_KV_STORE,
+    .backend = "cpu",
+    .shapes = "any",
+    .order = "elementwise",
+    .profile = "any",
+    .exposes = "",
+    .run = run,
 };

@@ -17,5 +17,12 @@ static void run(const void *args, int64_t begin, int64_t end)
 }
 
 const ts_schedule ts_l2norm_portable = {
-    "l2norm.portable", TS_OP_L2NORM, "cpu", "any", "dot32", "any", "", NULL, run,
+    .name = "l2norm.portable",
+    .op = TS_OP_L2NORM,
+    .backend = "cpu",
+    .shapes = "any",
+    .order = "dot32",
+    .profile = "any",
+    .exposes = "",
+    .run = run,
 };

@@ -60,5 +60,12 @@ static void run(const void *args, int64_t begin, int64_t end)
 }
 
 const ts_schedule ts_matmul_a64s8_portable = {
-    "matmul_a64s8.portable", TS_OP_MATMUL_A64S8, "cpu", "any", "A64S8", "any", "", NULL, run,
+    .name = "matmul_a64s8.portable",
+    .op = TS_OP_MATMUL_A64S8,
+    .backend = "cpu",
+    .shapes = "any",
+    .order = "A64S8",
+    .profile = "any",
+    .exposes = "",
+    .run = run,
 };

@@ -63,5 +63,12 @@ static void run(const void *args, int64_t begin, int64_t end)
 }
 
 const ts_schedule ts_matmul_dot32_portable = {
-    "matmul_dot32.portable", TS_OP_MATMUL_DOT32, "cpu", "any", "dot32", "any", "", NULL, run,
+    .name = "matmul_dot32.portable",
+    .op = TS_OP_MATMUL_DOT32,
+    .backend = "cpu",
+    .shapes = "any",
+    .order = "dot32",
+    .profile = "any",
+    .exposes = "",
+    .run = run,
 };

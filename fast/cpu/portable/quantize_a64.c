@@ -48,5 +48,12 @@ static void run(const void *args, int64_t begin, int64_t end)
 }
 
 const ts_schedule ts_quantize_a64_portable = {
-    "quantize_a64.portable", TS_OP_QUANTIZE_A64, "cpu", "any", "A64", "any", "", NULL, run,
+    .name = "quantize_a64.portable",
+    .op = TS_OP_QUANTIZE_A64,
+    .backend = "cpu",
+    .shapes = "any",
+    .order = "A64",
+    .profile = "any",
+    .exposes = "",
+    .run = run,
 };

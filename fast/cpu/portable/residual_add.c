@@ -8,5 +8,12 @@ static void run(const void *args, int64_t begin, int64_t end)
 }
 
 const ts_schedule ts_residual_add_portable = {
-    "residual_add.portable", TS_OP_RESIDUAL_ADD, "cpu", "any", "elementwise", "any", "", NULL, run,
+    .name = "residual_add.portable",
+    .op = TS_OP_RESIDUAL_ADD,
+    .backend = "cpu",
+    .shapes = "any",
+    .order = "elementwise",
+    .profile = "any",
+    .exposes = "",
+    .run = run,
 };

@@ -16,5 +16,12 @@ static void run(const void *args, int64_t begin, int64_t end)
 }
 
 const ts_schedule ts_rmsnorm_portable = {
-    "rmsnorm.portable", TS_OP_RMSNORM, "cpu", "any", "dot32", "any", "", NULL, run,
+    .name = "rmsnorm.portable",
+    .op = TS_OP_RMSNORM,
+    .backend = "cpu",
+    .shapes = "any",
+    .order = "dot32",
+    .profile = "any",
+    .exposes = "",
+    .run = run,
 };

@@ -20,5 +20,12 @@ static void run(const void *args, int64_t begin, int64_t end)
 }
 
 const ts_schedule ts_rope_portable = {
-    "rope.portable", TS_OP_ROPE, "cpu", "any", "elementwise", "any", "", NULL, run,
+    .name = "rope.portable",
+    .op = TS_OP_ROPE,
+    .backend = "cpu",
+    .shapes = "any",
+    .order = "elementwise",
+    .profile = "any",
+    .exposes = "",
+    .run = run,
 };

@@ -10,5 +10,12 @@ static void run(const void *args, int64_t begin, int64_t end)
 }
 
 const ts_schedule ts_rsqrt_portable = {
-    "rsqrt.portable", TS_OP_RSQRT, "cpu", "any", "elementwise", "any", "", NULL, run,
+    .name = "rsqrt.portable",
+    .op = TS_OP_RSQRT,
+    .backend = "cpu",
+    .shapes = "any",
+    .order = "elementwise",
+    .profile = "any",
+    .exposes = "",
+    .run = run,
 };

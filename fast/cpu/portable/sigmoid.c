@@ -10,5 +10,12 @@ static void run(const void *args, int64_t begin, int64_t end)
 }
 
 const ts_schedule ts_sigmoid_portable = {
-    "sigmoid.portable", TS_OP_SIGMOID, "cpu", "any", "elementwise", "any", "", NULL, run,
+    .name = "sigmoid.portable",
+    .op = TS_OP_SIGMOID,
+    .backend = "cpu",
+    .shapes = "any",
+    .order = "elementwise",
+    .profile = "any",
+    .exposes = "",
+    .run = run,
 };

@@ -10,5 +10,12 @@ static void run(const void *args, int64_t begin, int64_t end)
 }
 
 const ts_schedule ts_sigmoid_gate_portable = {
-    "sigmoid_gate.portable", TS_OP_SIGMOID_GATE, "cpu", "any", "elementwise", "any", "", NULL, run,
+    .name = "sigmoid_gate.portable",
+    .op = TS_OP_SIGMOID_GATE,
+    .backend = "cpu",
+    .shapes = "any",
+    .order = "elementwise",
+    .profile = "any",
+    .exposes = "",
+    .run = run,
 };

@@ -10,5 +10,12 @@ static void run(const void *args, int64_t begin, int64_t end)
 }
 
 const ts_schedule ts_silu_portable = {
-    "silu.portable", TS_OP_SILU, "cpu", "any", "elementwise", "any", "", NULL, run,
+    .name = "silu.portable",
+    .op = TS_OP_SILU,
+    .backend = "cpu",
+    .shapes = "any",
+    .order = "elementwise",
+    .profile = "any",
+    .exposes = "",
+    .run = run,
 };

@@ -10,5 +10,12 @@ static void run(const void *args, int64_t begin, int64_t end)
 }
 
 const ts_schedule ts_softplus_portable = {
-    "softplus.portable", TS_OP_SOFTPLUS, "cpu", "any", "elementwise", "any", "", NULL, run,
+    .name = "softplus.portable",
+    .op = TS_OP_SOFTPLUS,
+    .backend = "cpu",
+    .shapes = "any",
+    .order = "elementwise",
+    .profile = "any",
+    .exposes = "",
+    .run = run,
 };

@@ -10,5 +10,12 @@ static void run(const void *args, int64_t begin, int64_t end)
 }
 
 const ts_schedule ts_swiglu_portable = {
-    "swiglu.portable", TS_OP_SWIGLU, "cpu", "any", "elementwise", "any", "", NULL, run,
+    .name = "swiglu.portable",
+    .op = TS_OP_SWIGLU,
+    .backend = "cpu",
+    .shapes = "any",
+    .order = "elementwise",
+    .profile = "any",
+    .exposes = "",
+    .run = run,
 };

@@ -19,6 +19,9 @@ typedef struct {
     int bits, group;             /* MLX only */
     ts_dtype aux;                /* MLX: dtype of scales and biases, TS_BF16, TS_F16 or TS_F32 */
     const void *scales, *biases; /* MLX: [N][K/group] */
+    /* The same weights once more, as some schedules want them (fast/schedule.h), or NULL. Not for the reference. */
+    const void *packed;
+    const struct ts_packing *packing; /* how */
 } ts_matrix;
 
 /* Code k of row n (MLX, any bits 2..8). */

@@ -1,0 +1,9 @@
+#ifndef TS_FAST_AVX2_SCHEDULES_H
+#define TS_FAST_AVX2_SCHEDULES_H
+
+#include "schedule.h"
+
+/* In order of preference, NULL behind the last. */
+extern const ts_schedule *const ts_avx2_schedules[];
+
+#endif

@@ -1,0 +1,13 @@
+#include "cpu/avx512/schedules.h"
+
+#include <stddef.h>
+
+/* One line per schedule, in order of preference: the engine takes the first that accepts. */
+#define TS_SCHEDULES(X) X(ts_residual_add_avx512)
+
+#define DECLARE(schedule) extern const ts_schedule schedule;
+#define ADDRESS(schedule) &schedule,
+
+TS_SCHEDULES(DECLARE)
+
+const ts_schedule *const ts_avx512_schedules[] = {TS_SCHEDULES(ADDRESS) NULL};
