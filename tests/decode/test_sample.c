@@ -191,6 +191,45 @@ static void test_top_1_is_greedy(void **state)
     }
 }
 
+/* Weights 1, 0.5, 0.3, 0.2: top-p 0.6 takes two of their total of 2; of the 1.5 that min-p would leave, one. */
+static void test_top_p_before_min_p(void **state)
+{
+    (void)state;
+    const float logits[] = {0.0f, -0.69314718f, -1.2039728f, -1.6094379f};
+    ts_sampling s = ts_sampling_default();
+    s.temperature = 1.0f;
+    s.top_p = 0.6f;
+    s.min_p = 0.4f;
+    assert_int_equal(must_sample(&s, logits, 4, 0, NULL, NULL).count, 2);
+}
+
+/* -31/64 times 1/T, not divided by T: other floats, whose exponentials differ too. */
+static void test_inverse_temperature(void **state)
+{
+    (void)state;
+    const float logits[] = {0.0f, -0.484375f};
+    float weights[2];
+    ts_sampling s = ts_sampling_default();
+    s.temperature = 0.7f;
+    ts_sample how = must_sample(&s, logits, 2, 0, NULL, weights);
+    assert_true(weights[0] == 1.0f && weights[1] == 0x1.004d9p-1f);
+    assert_true(how.total == 1.0 + 0x1.004d9p-1); /* of the weights as rounded to f32 */
+}
+
+/* An id that occurred three times is divided by the repetition penalty once: 1/2 beats 0.4. */
+static void test_repetition_counts_once(void **state)
+{
+    (void)state;
+    const float logits[] = {1.0f, 0.4f};
+    const int32_t history[] = {0, 0, 0};
+    ts_sampling s = ts_sampling_default();
+    s.repetition = 2.0f;
+    ts_sample how = {0};
+    ts_error err;
+    assert_int_equal(ts_sample_token(&s, logits, 2, history, 3, 3, &how, &err), TS_OK);
+    assert_int_equal(how.token, 0);
+}
+
 static void test_one_id(void **state)
 {
     (void)state;
@@ -402,6 +441,9 @@ int main(void)
         cmocka_unit_test(test_golden),
         cmocka_unit_test(test_distribution),
         cmocka_unit_test(test_top_1_is_greedy),
+        cmocka_unit_test(test_top_p_before_min_p),
+        cmocka_unit_test(test_inverse_temperature),
+        cmocka_unit_test(test_repetition_counts_once),
         cmocka_unit_test(test_one_id),
         cmocka_unit_test(test_all_equal),
         cmocka_unit_test(test_permutation),

@@ -97,7 +97,7 @@ static void edit(const char *file, const char *from, const char *to)
 }
 
 /* What happens to the first tensor whose name ends so. */
-typedef enum { WITH_NAN, SHORTER, RENAMED, REMOVED } change;
+typedef enum { WITH_NAN, SHORTER, TRANSPOSED, RENAMED, REMOVED } change;
 
 static void change_golden(const char *file, const char *suffix, change how)
 {
@@ -124,6 +124,10 @@ static void change_golden(const char *file, const char *suffix, change how)
     } else if (how == SHORTER) {
         t[hit].size -= t[hit].size / (size_t)t[hit].dim[0];
         t[hit].dim[0]--;
+    } else if (how == TRANSPOSED) {
+        int64_t first = t[hit].dim[0];
+        t[hit].dim[0] = t[hit].dim[1];
+        t[hit].dim[1] = first;
     } else if (how == RENAMED) {
         t[hit].name = "nobody.knows.this";
     } else {
@@ -168,6 +172,9 @@ static void goldens_are_compared_whole(void **state)
     assert_red("--op", "delta_rule", "ref64");
     shell("cp golden/%s %s/external", DELTA, folder);
     change_golden(DELTA, ".o", SHORTER);
+    assert_red("--op", "delta_rule", "FAIL");
+    shell("cp golden/%s %s/external", DELTA, folder);
+    change_golden(DELTA, ".02.o", TRANSPOSED);
     assert_red("--op", "delta_rule", "FAIL");
     shell("cp golden/%s %s/external", DELTA, folder);
     change_golden(DELTA, ".state", REMOVED);
