@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <fnmatch.h>
+#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -100,7 +101,7 @@ typedef struct {
 
 static void split_row(char *line, row *r)
 {
-    char *cell[6];
+    char *cell[6] = {NULL};
     int n = 0;
     for (char *p = line; n < 6 && (p = strchr(p, '|')) != NULL; p++) {
         *p = 0;
@@ -198,6 +199,50 @@ static void every_name_in_a_row_exists(void **state)
     close_book(&b);
 }
 
+/* The reports that a planted bug stands for, "" if none. */
+static void covers_of(const char *patch, char *out, size_t size)
+{
+    char line[256];
+    FILE *file = fopen(patch, "r");
+    assert_non_null(file);
+    *out = 0;
+    while (fgets(line, sizeof line, file))
+        if (strncmp(line, "# Covers: ", 10) == 0)
+            assert_true((size_t)snprintf(out, size, "%s", line + 10) < size);
+    fclose(file);
+}
+
+static void every_mutant_is_in_the_row_of_its_report(void **state)
+{
+    (void)state;
+    static book b;
+    glob_t g;
+    char covers[128], name[128], path[160];
+    read_book(&b);
+    assert_int_equal(glob("tests/mutants/*.patch", 0, NULL, &g), 0);
+    for (size_t i = 0; i < g.gl_pathc; i++) {
+        covers_of(g.gl_pathv[i], covers, sizeof covers);
+        assert_true(covers[0] != 0);
+        for (char *id = strtok(covers, ", \n"); id; id = strtok(NULL, ", \n")) {
+            int r = 0;
+            while (r < b.rows && strcmp(b.row[r].id, id) != 0)
+                r++;
+            snprintf(name, sizeof name, "`%.*s`", (int)strcspn(g.gl_pathv[i] + 14, "."), g.gl_pathv[i] + 14);
+            if (r == b.rows ? id[1] >= '0' && id[1] <= '9' : !strstr(b.row[r].cell[3], name))
+                fail_msg("docs/bugs.md: the row of %s does not name the mutant %s", id, name);
+        }
+    }
+    globfree(&g);
+    for (int r = 0; r < b.rows; r++)
+        for (const char *at = b.row[r].cell[3]; next_name(&at, name, sizeof name);) {
+            snprintf(path, sizeof path, "tests/mutants/%s.patch", name);
+            covers_of(path, covers, sizeof covers);
+            if (!strstr(covers, b.row[r].id))
+                fail_msg("docs/bugs.md: %s: %s does not cover it", b.row[r].id, path);
+        }
+    close_book(&b);
+}
+
 /* A report without a case or a test says why, and no report has two rows. */
 static void a_row_says_what_covers_it(void **state)
 {
@@ -222,6 +267,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(bad_fields_are_named, make_folder, remove_folder),
         cmocka_unit_test(every_cover_has_its_row),
         cmocka_unit_test(every_name_in_a_row_exists),
+        cmocka_unit_test(every_mutant_is_in_the_row_of_its_report),
         cmocka_unit_test(a_row_says_what_covers_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
