@@ -92,8 +92,7 @@ static void trace_pool(const ts_engine *e, const ts_kv *kv, const void *pool, co
                           : kv->dtype == TS_KV_F16 ? ts_f16_to_f32(((const uint16_t *)pool)[row + d])
                                                    : ((const float *)pool)[row + d];
         }
-    if (y)
-        ts_trace_put(out, name, TS_F32, 3, (int64_t[]){c->Hkv, len, c->D}, y);
+    ts_trace_put(out, name, TS_F32, 3, (int64_t[]){c->Hkv, len, c->D}, y);
     free(y);
 }
 

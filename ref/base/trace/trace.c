@@ -149,6 +149,8 @@ void ts_trace_put(ts_trace *t, const char *name, ts_dtype dtype, int ndim, const
     if (t == NULL || t->status != TS_OK)
         return;
     t->status = measure(t, name, dtype, ndim, dim, &size);
+    if (t->status == TS_OK && size > 0 && !data)
+        t->status = ts_no_memory(&t->err, size);
     if (t->status != TS_OK)
         return;
     size_t *slot = t->capacity > 0 ? find_slot(t, name) : NULL;

@@ -12,7 +12,8 @@ ts_trace *ts_trace_new(void);
 void ts_trace_free(ts_trace *t);
 
 /* Copies data. A second put under the same name appends rows (dim 0 grows; the other dims and the
- * dtype must agree), so that a run in pieces traces like a whole one. A NULL trace ignores it.
+ * dtype must agree), so that a run in pieces traces like a whole one. A NULL trace ignores it; NULL data says
+ * that there was no memory for them.
  * Errors are kept and returned by ts_trace_write. */
 void ts_trace_put(ts_trace *t, const char *name, ts_dtype dtype, int ndim, const int64_t *dim, const void *data);
 
