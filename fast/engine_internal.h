@@ -101,6 +101,13 @@ ts_status ts_engine_reserve(ts_engine *e, int64_t rows, ts_error *err);
 void ts_engine_poison(float *p, int64_t n);
 void ts_engine_op(ts_piece *p, ts_op_id op, const void *args);
 void ts_engine_linear(ts_piece *p, ts_input *in, const ts_matrix *w, float *y);
+/* y = swiglu of the two linears, which are left in TS_SLOT_GATE and TS_SLOT_UP when tracing. */
+void ts_engine_gate_up(ts_piece *p, ts_input *in, const ts_matrix *gate, const ts_matrix *up, float *y);
+/* y = conv1d of the linear, which is left in TS_SLOT_WIDE when tracing. */
+void ts_engine_qkv_conv(ts_piece *p, ts_input *in, const ts_matrix *w, const float *taps, float *state, float *y);
+/* x = norm of h in TS_SLOT_X, as codes too where the profile has them. codes_only: no linear reads the f32 values.
+ */
+void ts_engine_norm_input(ts_piece *p, const float *h, const ts_vector *w, bool codes_only, ts_input *x);
 void ts_engine_norm(ts_piece *p, int64_t rows, const float *x, const ts_vector *w, float *y);
 /* Trace [T,H,D], or [T,D] if H is 0, under "layer.N.name" or plain "name". */
 void ts_engine_note(ts_piece *p, const char *name, int64_t T, int64_t H, int64_t D, const float *data);

@@ -50,10 +50,8 @@ static void linear_mixer(ts_piece *p, const ts_layer *w, ts_input *x)
     ts_engine_state *state = &p->e->state[p->layer];
     float **s = p->e->slot;
     int64_t T = p->T, VD = c->Hv * c->Dv, CD = 2 * c->Hk * c->Dk + VD;
-    ts_engine_linear(p, x, &w->in_qkv, s[TS_SLOT_WIDE]);
+    ts_engine_qkv_conv(p, x, &w->in_qkv, w->conv.v, state->conv, s[TS_SLOT_CONV]);
     ts_engine_note(p, "qkv", T, 0, CD, s[TS_SLOT_WIDE]);
-    ts_engine_op(p, TS_OP_CONV1D,
-                 &(ts_conv1d_args){T, CD, c->W, s[TS_SLOT_WIDE], w->conv.v, state->conv, s[TS_SLOT_CONV]});
     ts_engine_note(p, "conv", T, 0, CD, s[TS_SLOT_CONV]);
     split_qkv(p);
     gates(p, w, x);
@@ -139,14 +137,21 @@ static void mlp(ts_piece *p, const ts_layer *w, ts_input *x)
 {
     int64_t T = p->T, I = p->c->I;
     float **s = p->e->slot;
-    ts_engine_linear(p, x, &w->gate_proj, s[TS_SLOT_GATE]);
+    ts_engine_gate_up(p, x, &w->gate_proj, &w->up_proj, s[TS_SLOT_ACT]);
     ts_engine_note(p, "gate_proj", T, 0, I, s[TS_SLOT_GATE]);
-    ts_engine_linear(p, x, &w->up_proj, s[TS_SLOT_UP]);
     ts_engine_note(p, "up_proj", T, 0, I, s[TS_SLOT_UP]);
-    ts_engine_op(p, TS_OP_SWIGLU, &(ts_zip_args){T * I, s[TS_SLOT_GATE], s[TS_SLOT_UP], s[TS_SLOT_ACT]});
     ts_engine_note(p, "swiglu", T, 0, I, s[TS_SLOT_ACT]);
     ts_engine_linear(p, &(ts_input){s[TS_SLOT_ACT], T, I, false}, &w->down_proj, s[TS_SLOT_BRANCH]);
     ts_engine_note(p, "mlp", T, 0, p->c->C, s[TS_SLOT_BRANCH]);
+}
+
+/* All linears of the mixer's input do. */
+static bool mixer_reads_codes(const ts_engine *e, const ts_layer *w, bool full)
+{
+    if (full)
+        return ts_engine_codes(e, &w->q_proj) && ts_engine_codes(e, &w->k_proj) && ts_engine_codes(e, &w->v_proj);
+    return ts_engine_codes(e, &w->in_qkv) && ts_engine_codes(e, &w->in_z) && ts_engine_codes(e, &w->in_a) &&
+           ts_engine_codes(e, &w->in_b);
 }
 
 void ts_engine_layer(ts_piece *p)
@@ -154,8 +159,8 @@ void ts_engine_layer(ts_piece *p)
     const ts_layer *w = &p->e->w->layer[p->layer];
     float **s = p->e->slot;
     int64_t T = p->T, C = p->c->C;
-    ts_input x = {s[TS_SLOT_X], T, C, false};
-    ts_engine_norm(p, T, s[TS_SLOT_H], &w->input_norm, s[TS_SLOT_X]);
+    ts_input x;
+    ts_engine_norm_input(p, s[TS_SLOT_H], &w->input_norm, mixer_reads_codes(p->e, w, p->c->full[p->layer]), &x);
     ts_engine_note(p, "input_norm", T, 0, C, s[TS_SLOT_X]);
     if (p->c->full[p->layer])
         full_mixer(p, w, &x);
@@ -164,9 +169,9 @@ void ts_engine_layer(ts_piece *p)
     ts_engine_note(p, "mixer", T, 0, C, s[TS_SLOT_BRANCH]);
     ts_engine_op(p, TS_OP_RESIDUAL_ADD, &(ts_zip_args){T * C, s[TS_SLOT_H], s[TS_SLOT_BRANCH], s[TS_SLOT_MID]});
     ts_engine_note(p, "mid", T, 0, C, s[TS_SLOT_MID]);
-    ts_engine_norm(p, T, s[TS_SLOT_MID], &w->post_norm, s[TS_SLOT_X]);
+    bool codes = ts_engine_codes(p->e, &w->gate_proj) && ts_engine_codes(p->e, &w->up_proj);
+    ts_engine_norm_input(p, s[TS_SLOT_MID], &w->post_norm, codes, &x);
     ts_engine_note(p, "post_norm", T, 0, C, s[TS_SLOT_X]);
-    x.coded = false;
     mlp(p, w, &x);
     ts_engine_op(p, TS_OP_RESIDUAL_ADD, &(ts_zip_args){T * C, s[TS_SLOT_MID], s[TS_SLOT_BRANCH], s[TS_SLOT_H]});
     ts_engine_note(p, "out", T, 0, C, s[TS_SLOT_H]);

@@ -134,18 +134,79 @@ void ts_engine_op(ts_piece *p, ts_op_id op, const void *args)
         p->status = ts_fail(p->err, TS_BAD, p->e->w->path, ts_op_table[op].name, "no schedule takes these shapes");
 }
 
+static void quantise(ts_piece *p, ts_input *in)
+{
+    ts_engine *e = p->e;
+    if (!in->coded)
+        ts_engine_op(
+            p, TS_OP_QUANTIZE_A64,
+            &(ts_quantize_a64_args){in->T, in->K, in->x, e->code, e->slot[TS_SLOT_STEP], e->slot[TS_SLOT_SUM]});
+    in->coded = true;
+}
+
 void ts_engine_linear(ts_piece *p, ts_input *in, const ts_matrix *w, float *y)
 {
     ts_engine *e = p->e;
-    float *step = e->slot[TS_SLOT_STEP], *sum = e->slot[TS_SLOT_SUM];
     if (!ts_engine_codes(e, w)) {
         ts_engine_op(p, TS_OP_MATMUL_DOT32, &(ts_matmul_args){in->T, w->N, in->K, in->x, w, y});
         return;
     }
-    if (!in->coded)
-        ts_engine_op(p, TS_OP_QUANTIZE_A64, &(ts_quantize_a64_args){in->T, in->K, in->x, e->code, step, sum});
-    in->coded = true;
-    ts_engine_op(p, TS_OP_MATMUL_A64S8, &(ts_matmul_a64s8_args){in->T, w->N, in->K, e->code, step, sum, w, y});
+    quantise(p, in);
+    ts_engine_op(
+        p, TS_OP_MATMUL_A64S8,
+        &(ts_matmul_a64s8_args){in->T, w->N, in->K, e->code, e->slot[TS_SLOT_STEP], e->slot[TS_SLOT_SUM], w, y});
+}
+
+/* With more rows, a matmul of its own makes better use of each weight it reads. */
+enum { FUSED_ROWS = 8 };
+
+void ts_engine_gate_up(ts_piece *p, ts_input *in, const ts_matrix *gate, const ts_matrix *up, float *y)
+{
+    ts_engine *e = p->e;
+    float **s = e->slot;
+    if (in->T <= FUSED_ROWS && ts_engine_codes(e, gate) && ts_engine_codes(e, up)) {
+        quantise(p, in);
+        ts_engine_op(p, TS_OP_GATE_UP_A64S8,
+                     &(ts_gate_up_a64s8_args){in->T, gate->N, in->K, e->code, s[TS_SLOT_STEP], s[TS_SLOT_SUM], gate,
+                                              up, y, p->trace ? s[TS_SLOT_GATE] : NULL,
+                                              p->trace ? s[TS_SLOT_UP] : NULL});
+        return;
+    }
+    ts_engine_linear(p, in, gate, s[TS_SLOT_GATE]);
+    ts_engine_linear(p, in, up, s[TS_SLOT_UP]);
+    ts_engine_op(p, TS_OP_SWIGLU, &(ts_zip_args){in->T * gate->N, s[TS_SLOT_GATE], s[TS_SLOT_UP], y});
+}
+
+void ts_engine_qkv_conv(ts_piece *p, ts_input *in, const ts_matrix *w, const float *taps, float *state, float *y)
+{
+    ts_engine *e = p->e;
+    float **s = e->slot;
+    int64_t W = p->c->W;
+    if (in->T <= FUSED_ROWS && ts_engine_codes(e, w)) {
+        quantise(p, in);
+        ts_engine_op(p, TS_OP_QKV_CONV_A64S8,
+                     &(ts_qkv_conv_a64s8_args){in->T, w->N, in->K, W, e->code, s[TS_SLOT_STEP], s[TS_SLOT_SUM], w,
+                                               taps, state, y, p->trace ? s[TS_SLOT_WIDE] : NULL});
+        return;
+    }
+    ts_engine_linear(p, in, w, s[TS_SLOT_WIDE]);
+    ts_engine_op(p, TS_OP_CONV1D, &(ts_conv1d_args){in->T, w->N, W, s[TS_SLOT_WIDE], taps, state, y});
+}
+
+void ts_engine_norm_input(ts_piece *p, const float *h, const ts_vector *w, bool codes_only, ts_input *x)
+{
+    ts_engine *e = p->e;
+    float *y = e->slot[TS_SLOT_X];
+    *x = (ts_input){y, p->T, w->n, false};
+    if (!e->profile->codes || w->n % TS_CODE_RUN != 0) {
+        ts_engine_norm(p, p->T, h, w, y);
+        return;
+    }
+    ts_engine_op(p, TS_OP_RMSNORM_A64,
+                 &(ts_rmsnorm_a64_args){p->T, w->n, !e->w->folded, p->c->eps, h, w->v, e->code,
+                                        e->slot[TS_SLOT_STEP], e->slot[TS_SLOT_SUM],
+                                        p->trace || !codes_only ? y : NULL});
+    x->coded = true;
 }
 
 void ts_engine_norm(ts_piece *p, int64_t rows, const float *x, const ts_vector *w, float *y)

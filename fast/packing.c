@@ -63,3 +63,13 @@ void ts_matrix_unpack(ts_matrix *m)
     m->packed = NULL;
     m->packing = NULL;
 }
+
+ts_matrix ts_packed_rows(const ts_matrix *m, int64_t first, int64_t n)
+{
+    ts_matrix part = ts_matrix_rows(m, first, n);
+    if (m->packed) {
+        part.packed = (const char *)m->packed + (size_t)(first / m->packing->rows) * m->packing->size(m);
+        part.packing = m->packing;
+    }
+    return part;
+}

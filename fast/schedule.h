@@ -52,6 +52,8 @@ ts_status ts_matrix_pack(ts_matrix *m, ts_op_id op, const char *profile, int thr
 /* The same for one packing; p may be NULL, or not be for this matrix: then m is left without one. */
 ts_status ts_matrix_pack_as(ts_matrix *m, const ts_packing *p, int threads, ts_error *err);
 void ts_matrix_unpack(ts_matrix *m);
+/* Rows first .. of m, n of them, packed copy included: first is a multiple of the packing's rows. */
+ts_matrix ts_packed_rows(const ts_matrix *m, int64_t first, int64_t n);
 /* Bytes of all panels; 0 if p is not for this matrix. */
 size_t ts_packing_bytes(const ts_packing *p, const ts_matrix *m);
 

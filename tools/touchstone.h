@@ -44,7 +44,10 @@
  *       pages: Kwon et al., arXiv 2309.06180; split softmax: Milakov and Gimelshein, arXiv 1805.02867
  *   matmul_dot32                       ts_matmul_args
  *   quantize_a64 matmul_a64s8          ts_quantize_a64_args, ts_matmul_a64s8_args
- *       integer products of activation codes and MLX weight codes */
+ *       integer products of activation codes and MLX weight codes
+ *   rmsnorm_a64 gate_up_a64s8          ts_rmsnorm_a64_args, ts_gate_up_a64s8_args
+ *   qkv_conv_a64s8                     ts_qkv_conv_a64s8_args
+ *       the above in a row, as fused kernels compute them */
 #ifndef TOUCHSTONE_H
 #define TOUCHSTONE_H
 

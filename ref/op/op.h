@@ -40,6 +40,11 @@ void ts_matmul_dot32(const ts_matmul_args *a);
 void ts_quantize_a64(const ts_quantize_a64_args *a);
 void ts_matmul_a64s8(const ts_matmul_a64s8_args *a);
 
+/* Fused operations: the ones above in a row, under one name so that fused schedules can be checked whole. */
+void ts_rmsnorm_a64(const ts_rmsnorm_a64_args *a);
+void ts_gate_up_a64s8(const ts_gate_up_a64s8_args *a);
+void ts_qkv_conv_a64s8(const ts_qkv_conv_a64s8_args *a);
+
 /* Calls the operation `id` with its args struct. */
 void ts_op_run(ts_op_id id, const void *args);
 

@@ -76,6 +76,15 @@ void ts_op_run(ts_op_id id, const void *args)
     case TS_OP_MATMUL_A64S8:
         ts_matmul_a64s8(args);
         break;
+    case TS_OP_RMSNORM_A64:
+        ts_rmsnorm_a64(args);
+        break;
+    case TS_OP_GATE_UP_A64S8:
+        ts_gate_up_a64s8(args);
+        break;
+    case TS_OP_QKV_CONV_A64S8:
+        ts_qkv_conv_a64s8(args);
+        break;
     case TS_OP_COUNT:
         break;
     }

@@ -98,6 +98,8 @@ static const inputs table[] = {
     {.op = TS_OP_MATMUL_DOT32, .dim = {10, 30, 256}, .format = TS_W_MLX, .bits = 4},
     {.op = TS_OP_QUANTIZE_A64, .dim = {100, 1024}},
     {.op = TS_OP_QUANTIZE_A64, .dim = {31, 128}, .spec = {"special"}, .adverse = true},
+    {.op = TS_OP_RMSNORM_A64, .dim = {40, 1024, 1}},
+    {.op = TS_OP_RMSNORM_A64, .dim = {31, 128, 0}, .spec = {"special"}, .adverse = true},
     {.op = TS_OP_MATMUL_A64S8,
      .dim = {40, 30, 1024},
      .spec = {NULL, "uniform:0:0.02", "normal:8"},
@@ -108,6 +110,16 @@ static const inputs table[] = {
      .spec = {NULL, "uniform:0:0.02", "normal:8"},
      .format = TS_W_MLX,
      .bits = 8},
+    {.op = TS_OP_GATE_UP_A64S8,
+     .dim = {20, 30, 320},
+     .spec = {NULL, "uniform:0:0.02", "normal:8"},
+     .format = TS_W_MLX,
+     .bits = 4},
+    {.op = TS_OP_QKV_CONV_A64S8,
+     .dim = {20, 30, 320, 4},
+     .spec = {NULL, "uniform:0:0.02", "normal:8"},
+     .format = TS_W_MLX,
+     .bits = 4},
 };
 
 enum { ROWS = (int)(sizeof table / sizeof *table) };
@@ -121,7 +133,8 @@ typedef struct {
     float *state; /* before the call */
     void *owned[64];
     int owned_count;
-    ts_matrix w;
+    ts_matrix w[2];
+    int matrices;
 } built;
 
 static void *own(built *b, int64_t n, size_t size)
@@ -192,22 +205,24 @@ static void build_i32(built *b, const inputs *in, const ts_field *f, int64_t n)
 
 static void build_matrix(built *b, const inputs *in, int field, int64_t N, int64_t K)
 {
-    float *x = generated(b, in->format == TS_W_MLX ? "normal:0.02" : in->spec[field], 9, N * K);
-    b->w = (ts_matrix){
+    float *x = generated(b, in->format == TS_W_MLX ? "normal:0.02" : in->spec[field], 9u + (uint32_t)field, N * K);
+    ts_matrix *w = &b->w[b->matrices++];
+    *w = (ts_matrix){
         .format = in->format, .N = N, .K = K, .data = x, .bits = (int)in->bits, .group = 64, .aux = TS_F32};
     if (in->format == TS_W_MLX) {
         uint32_t *words = own(b, N * K, sizeof *words);
-        ts_generate_ints(5, 4, INT32_MIN, INT32_MAX, (int32_t *)words, N * K * in->bits / 32);
-        b->w.data = words;
-        b->w.scales = x;
-        b->w.biases = x + N * (K / 64);
+        ts_generate_ints(5, 4u + (uint32_t)b->matrices, INT32_MIN, INT32_MAX, (int32_t *)words,
+                         N * K * in->bits / 32);
+        w->data = words;
+        w->scales = x;
+        w->biases = x + N * (K / 64);
     } else if (in->format != TS_W_F32) {
         uint16_t *h = own(b, N * K, sizeof *h);
         for (int64_t i = 0; i < N * K; i++)
             h[i] = in->format == TS_W_BF16 ? ts_f32_to_bf16(x[i]) : ts_f32_to_f16(x[i]);
-        b->w.data = h;
+        w->data = h;
     }
-    put(b, ts_op_table[in->op].field[field].offset, &b->w, &b->w);
+    put(b, ts_op_table[in->op].field[field].offset, w, w);
 }
 
 /* One pool half, k or v, for both precisions. */

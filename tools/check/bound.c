@@ -70,6 +70,15 @@ static ts_status fill(ts_op_id op, const void *a, const float *state, const char
     case TS_OP_MATMUL_A64S8:
         ts_bound_matmul_a64s8(a, bound);
         break;
+    case TS_OP_RMSNORM_A64:
+        ts_bound_rmsnorm_a64(a, field, bound);
+        break;
+    case TS_OP_GATE_UP_A64S8:
+        ts_bound_gate_up_a64s8(a, field, bound);
+        break;
+    case TS_OP_QKV_CONV_A64S8:
+        ts_bound_qkv_conv_a64s8(a, state, field, bound);
+        break;
     default:
         return ts_fail(err, TS_USAGE, NULL, field, "operation %d has no bound", (int)op);
     }
@@ -94,7 +103,8 @@ ts_status ts_bound(ts_op_id op, const void *args, const float *state, const char
     const ts_field *f = find_output(op, field);
     if (!f)
         return ts_fail(err, TS_USAGE, NULL, field, "not an output of %s", ts_op_table[op].name);
-    bool stateful = op == TS_OP_CONV1D || op == TS_OP_GDN_STEP || op == TS_OP_GDN_CHUNK64;
+    bool stateful = op == TS_OP_CONV1D || op == TS_OP_QKV_CONV_A64S8 || op == TS_OP_GDN_STEP ||
+                    op == TS_OP_GDN_CHUNK64;
     if (stateful && !state)
         return ts_fail(err, TS_USAGE, NULL, field, "%s needs the state before the call", ts_op_table[op].name);
     bool copy = op == TS_OP_KV_STORE || (op == TS_OP_CONV1D && f->role == TS_INOUT);

@@ -42,54 +42,80 @@ void ts_bound_matmul_dot32(const ts_matmul_args *a, double *bound)
         }
 }
 
-/* max |x| over a run, NaN ignored: exact */
-static float run_amax(const float *x)
+/* The largest |x| of a run, NaN ignored: no rounding of its own. */
+static ts_err run_amax(const ts_err *x)
 {
-    float amax = 0;
-    for (int i = 0; i < 64; i++)
-        amax = fmaxf(amax, fabsf(x[i]));
+    ts_err amax = {0, 0};
+    for (int i = 0; i < 64; i++) {
+        amax.v = fmax(amax.v, fabs(x[i].v));
+        amax.e = fmax(amax.e, x[i].e);
+    }
     return amax;
 }
 
-static ts_err run_step(const float *x)
-{
-    return ts_err_mul(ts_err_exact(run_amax(x)), ts_err_exact(0x1.020408p-7f));
-}
-
 /* Four slices of 16, each ascending from its first element, then ascending. */
-static ts_err run_sum(const float *x)
+static ts_err run_sum(const ts_err *x)
 {
     ts_err total = {0, 0};
     for (int i = 0; i < 64; i += 16) {
-        ts_err s = ts_err_exact(x[i]);
+        ts_err s = x[i];
         for (int j = 1; j < 16; j++)
-            s = ts_err_add(s, ts_err_exact(x[i + j]));
+            s = ts_err_add(s, x[i + j]);
         total = i == 0 ? s : ts_err_add(total, s);
     }
     return total;
 }
 
-/* The code may differ by one where the product is within its error of a half-integer, only there. */
-static double code_bound(float x, float amax)
+/* The code may differ by one where the product is within its error of a half-integer, by more where the error is.
+ */
+static double code_bound(ts_err x, ts_err amax)
 {
-    ts_err inv = ts_err_div(ts_err_exact(127), ts_err_exact(fmaxf(amax, 1e-30f)));
-    ts_err c = ts_err_mul(ts_err_exact(x), inv);
+    amax.v = fmax(amax.v, (double)1e-30f);
+    ts_err c = ts_err_mul(x, ts_err_div(ts_err_exact(127), amax));
     if (!isfinite(c.v))
-        return 0;
-    return fabs(c.v - floor(c.v) - 0.5) <= ts_err_bound(c) ? 1 : 0;
+        return isinf(c.e) ? (double)INFINITY : 0;
+    return fabs(c.v - floor(c.v) - 0.5) <= ts_err_bound(c) ? 1 + floor(ts_err_bound(c)) : 0;
+}
+
+/* One run: code[64], or *step, or *sum, as the field says. */
+static void run_bound(const ts_err *x, const char *field, double *bound)
+{
+    ts_err amax = run_amax(x);
+    if (strcmp(field, "step") == 0)
+        *bound = ts_err_bound(ts_err_mul(amax, ts_err_exact(0x1.020408p-7f)));
+    else if (strcmp(field, "sum") == 0)
+        *bound = ts_err_bound(run_sum(x));
+    else
+        for (int i = 0; i < 64; i++)
+            bound[i] = code_bound(x[i], amax);
 }
 
 void ts_bound_quantize_a64(const ts_quantize_a64_args *a, const char *field, double *bound)
 {
+    bool code = strcmp(field, "code") == 0;
     for (int64_t run = 0; run < a->T * (a->K / 64); run++) {
-        const float *x = a->x + run * 64;
-        if (strcmp(field, "step") == 0)
-            bound[run] = ts_err_bound(run_step(x));
-        else if (strcmp(field, "sum") == 0)
-            bound[run] = ts_err_bound(run_sum(x));
-        else
-            for (int i = 0; i < 64; i++)
-                bound[run * 64 + i] = code_bound(x[i], run_amax(x));
+        ts_err x[64];
+        for (int i = 0; i < 64; i++)
+            x[i] = ts_err_exact(a->x[run * 64 + i]);
+        run_bound(x, field, bound + run * (code ? 64 : 1));
+    }
+}
+
+void ts_bound_rmsnorm_a64(const ts_rmsnorm_a64_args *a, const char *field, double *bound)
+{
+    bool per_element = strcmp(field, "code") == 0 || strcmp(field, "y") == 0;
+    for (int64_t t = 0; t < a->T; t++) {
+        const float *x = a->x + t * a->n;
+        ts_err r = ts_err_root_mean(x, a->n, a->eps), y[64];
+        for (int64_t i = 0; i < a->n; i += 64) {
+            double *to = bound + (t * a->n + i) / (per_element ? 1 : 64);
+            for (int64_t j = 0; j < 64; j++)
+                y[j] = ts_err_normed(r, x[i + j], a->w[i + j], a->centred);
+            for (int64_t j = 0; j < 64 && field[0] == 'y'; j++)
+                to[j] = ts_err_bound(y[j]);
+            if (field[0] != 'y')
+                run_bound(y, field, to);
+        }
     }
 }
 
@@ -109,16 +135,56 @@ static ts_err slice(const ts_matmul_a64s8_args *a, int64_t t, int64_t n, int64_t
     return o;
 }
 
-void ts_bound_matmul_a64s8(const ts_matmul_a64s8_args *a, double *bound)
+/* Row t times output n. */
+static ts_err product(const ts_matmul_a64s8_args *a, int64_t t, int64_t n)
 {
     int64_t G = a->K / 64, S = G >= 8 ? 8 : G >= 4 ? 4 : G >= 2 ? 2 : 1;
-    for (int64_t i = 0; i < a->T * a->N; i++) {
-        ts_err o[8];
-        for (int64_t z = 0; z < S; z++)
-            o[z] = slice(a, i / a->N, i % a->N, z * G / S, (z + 1) * G / S);
-        for (int64_t half = 1; half < S; half *= 2)
-            for (int64_t z = 0; z < S; z += 2 * half)
-                o[z] = ts_err_add(o[z], o[z + half]);
-        bound[i] = ts_err_bound(o[0]);
+    ts_err o[8];
+    for (int64_t z = 0; z < S; z++)
+        o[z] = slice(a, t, n, z * G / S, (z + 1) * G / S);
+    for (int64_t half = 1; half < S; half *= 2)
+        for (int64_t z = 0; z < S; z += 2 * half)
+            o[z] = ts_err_add(o[z], o[z + half]);
+    return o[0];
+}
+
+void ts_bound_matmul_a64s8(const ts_matmul_a64s8_args *a, double *bound)
+{
+    for (int64_t i = 0; i < a->T * a->N; i++)
+        bound[i] = ts_err_bound(product(a, i / a->N, i % a->N));
+}
+
+void ts_bound_gate_up_a64s8(const ts_gate_up_a64s8_args *a, const char *field, double *bound)
+{
+    ts_matmul_a64s8_args gate = {a->T, a->I, a->K, a->code, a->step, a->sum, a->gate, NULL}, up = gate;
+    up.w = a->up;
+    for (int64_t i = 0; i < a->T * a->I; i++) {
+        ts_err g = product(&gate, i / a->I, i % a->I), u = product(&up, i / a->I, i % a->I);
+        bound[i] = ts_err_bound(field[0] == 'g' ? g : field[0] == 'u' ? u : ts_err_swiglu(g, u));
     }
+}
+
+/* What channel c of the convolution reads at token `from`: before the first, the state. */
+static ts_err conv_input(const ts_qkv_conv_a64s8_args *a, const float *state, int64_t from, int64_t c)
+{
+    ts_matmul_a64s8_args m = {a->T, a->C, a->K, a->code, a->step, a->sum, a->w, NULL};
+    return from >= 0 ? product(&m, from, c) : ts_err_exact(state[c * a->W + a->W + from]);
+}
+
+static ts_err conv_output(const ts_qkv_conv_a64s8_args *a, const float *state, int64_t t, int64_t c)
+{
+    ts_err acc = {0, 0};
+    for (int64_t j = 0; j < a->W; j++)
+        acc = ts_err_fma(ts_err_exact(a->taps[c * a->W + j]), conv_input(a, state, t - a->W + 1 + j, c), acc);
+    return ts_err_silu(acc);
+}
+
+void ts_bound_qkv_conv_a64s8(const ts_qkv_conv_a64s8_args *a, const float *state, const char *field, double *bound)
+{
+    for (int64_t c = 0; strcmp(field, "state") == 0 && c < a->C; c++)
+        for (int64_t j = 0; j < a->W; j++)
+            bound[c * a->W + j] = ts_err_bound(conv_input(a, state, a->T - a->W + j, c));
+    for (int64_t i = 0; strcmp(field, "state") != 0 && i < a->T * a->C; i++)
+        bound[i] = ts_err_bound(field[0] == 'y' ? conv_output(a, state, i / a->C, i % a->C)
+                                                : conv_input(a, state, i / a->C, i % a->C));
 }

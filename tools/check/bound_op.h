@@ -15,6 +15,8 @@ void ts_bound_gdn_gates(const ts_gdn_gates_args *a, const char *field, double *b
 void ts_bound_rope(const ts_rope_args *a, double *bound);
 void ts_bound_conv1d(const ts_conv1d_args *a, const float *state, double *bound);
 
+ts_err ts_err_root_mean(const float *x, int64_t n, double eps);    /* rsqrt(mean of squares + eps) */
+ts_err ts_err_normed(ts_err r, float x, float w, int64_t centred); /* one element, r from above */
 void ts_bound_rmsnorm(const ts_rmsnorm_args *a, double *bound);
 void ts_bound_l2norm(const ts_l2norm_args *a, double *bound);
 void ts_bound_gated_norm(const ts_gated_norm_args *a, double *bound);
@@ -22,7 +24,10 @@ void ts_bound_gated_norm(const ts_gated_norm_args *a, double *bound);
 void ts_bound_embed(const ts_embed_args *a, double *bound);
 void ts_bound_matmul_dot32(const ts_matmul_args *a, double *bound);
 void ts_bound_quantize_a64(const ts_quantize_a64_args *a, const char *field, double *bound);
+void ts_bound_rmsnorm_a64(const ts_rmsnorm_a64_args *a, const char *field, double *bound);
 void ts_bound_matmul_a64s8(const ts_matmul_a64s8_args *a, double *bound);
+void ts_bound_gate_up_a64s8(const ts_gate_up_a64s8_args *a, const char *field, double *bound);
+void ts_bound_qkv_conv_a64s8(const ts_qkv_conv_a64s8_args *a, const float *state, const char *field, double *bound);
 
 /* state: contents before the call. o and state of one step; of rows of one chunk. */
 ts_status ts_bound_gdn_step(const ts_gdn_args *a, const float *state, const char *field, double *bound,

@@ -14,6 +14,15 @@ static void *member(const ts_call *c, size_t offset)
     return (char *)c->args + offset;
 }
 
+/* Which of the call's matrices field i is. */
+static int matrix_at(const ts_call *c, int i)
+{
+    int n = 0;
+    for (int j = 0; j < i; j++)
+        n += c->op->field[j].kind == TS_FIELD_MATRIX;
+    return n;
+}
+
 static size_t element_size(const ts_call *c, const ts_field *f)
 {
     if (f->kind == TS_FIELD_KV)
@@ -44,7 +53,7 @@ static void attach(ts_call *c, int i)
         kv->k = c->data[i];
         kv->v = c->v_pool ? c->v_pool : (char *)c->data[i] + c->size[i] / 2;
     } else if (f->kind == TS_FIELD_MATRIX) {
-        *(const ts_matrix **)member(c, f->offset) = &c->matrix;
+        *(const ts_matrix **)member(c, f->offset) = &c->matrix[matrix_at(c, i)];
     } else {
         memcpy(member(c, f->offset), &c->data[i], sizeof c->data[i]);
     }
@@ -100,7 +109,7 @@ static ts_status generate(const ts_case *k, ts_call *c, int i, ts_error *err)
     ts_input in = {.case_file = k->path, .field = f->name, .spec = spec, .seed = k->seed, .stream = (uint32_t)i};
     if (f->kind == TS_FIELD_MATRIX)
         return ts_input_matrix(&in, ts_op_dim(c->op, c->args, f->dim[0]), ts_op_dim(c->op, c->args, f->dim[1]),
-                               &c->matrix, c->matrix_data, err);
+                               &c->matrix[matrix_at(c, i)], c->matrix_data[matrix_at(c, i)], err);
     if (f->kind == TS_FIELD_KV) {
         ts_status s = ts_input_kv_shape(&in, member(c, f->offset), &c->table, &c->kv_filled, &c->kv_capacity, err);
         if (!s)
@@ -145,10 +154,12 @@ static const char *wrong_contents(const ts_call *c)
                    ? NULL
                    : "keys past those in the cache, or past parts";
     }
-    if (id == TS_OP_MATMUL_A64S8)
-        return c->matrix.format == TS_W_MLX && c->matrix.group == 64 && (c->matrix.bits == 4 || c->matrix.bits == 8)
-                   ? NULL
-                   : "the matrix is not MLX group 64 of 4 or 8 bits";
+    bool codes = id == TS_OP_MATMUL_A64S8 || id == TS_OP_GATE_UP_A64S8 || id == TS_OP_QKV_CONV_A64S8;
+    for (int i = 0; codes && i < TS_MATRICES && c->matrix[i].N > 0; i++) {
+        const ts_matrix *m = &c->matrix[i];
+        if (m->format != TS_W_MLX || m->group != 64 || (m->bits != 4 && m->bits != 8))
+            return "the matrix is not MLX group 64 of 4 or 8 bits";
+    }
     return NULL;
 }
 
@@ -205,7 +216,7 @@ ts_status ts_call_copy(const ts_call *from, bool wide, ts_call *out, ts_error *e
     out->wide = wide;
     out->kv_filled = from->kv_filled;
     out->kv_capacity = from->kv_capacity;
-    out->matrix = from->matrix; /* borrowed: matrix_data stays NULL */
+    memcpy(out->matrix, from->matrix, sizeof out->matrix); /* borrowed: matrix_data stays NULL */
     out->args = malloc(from->op->args_size);
     if (!out->args)
         return ts_no_memory(err, from->op->args_size);
@@ -243,10 +254,10 @@ static ts_status guard_copy(ts_guard *g, const void *from, size_t size, const vo
     return ts_guard_read_only(g) ? TS_OK : ts_no_memory(err, size);
 }
 
-static ts_status guard_matrix(ts_call *c, ts_error *err)
+static ts_status guard_matrix(ts_call *c, int i, ts_error *err)
 {
-    ts_matrix *m = &c->matrix;
-    ts_guard *g = c->guard + TS_GUARD_MATRIX;
+    ts_matrix *m = &c->matrix[i];
+    ts_guard *g = c->guard + TS_GUARD_MATRIX + i * TS_MATRIX_PARTS;
     ts_status s = guard_copy(&g[0], m->data, matrix_bytes(m, 0), &m->data, err);
     if (!s)
         s = guard_copy(&g[1], m->scales, matrix_bytes(m, 1), &m->scales, err);
@@ -288,7 +299,7 @@ static ts_status guard_field(const ts_call *from, const ts_call *inputs, ts_call
     if (f->kind == TS_FIELD_KV && !inputs)
         s = guard_table(from, c, i, err);
     if (f->kind == TS_FIELD_MATRIX)
-        return s || inputs ? s : guard_matrix(c, err);
+        return s || inputs ? s : guard_matrix(c, matrix_at(c, i), err);
     if (f->role == TS_IN && inputs) {
         c->data[i] = inputs->data[i];
         c->size[i] = inputs->size[i];
@@ -311,7 +322,7 @@ ts_status ts_call_guarded(const ts_call *from, const ts_call *inputs, const char
     out->op = from->op;
     out->guarded = true;
     out->fill = fill;
-    out->matrix = inputs ? inputs->matrix : from->matrix;
+    memcpy(out->matrix, inputs ? inputs->matrix : from->matrix, sizeof out->matrix);
     out->table = inputs ? inputs->table : NULL;
     ts_status s = TS_OK;
     if (ts_guard_new(&out->guard[TS_GUARD_ARGS], (size + 15) / 16 * 16)) /* aligned for doubles and pointers */
@@ -334,8 +345,11 @@ ts_status ts_call_guarded(const ts_call *from, const ts_call *inputs, const char
 
 ts_status ts_call_pack(ts_call *c, const ts_packing *p, ts_error *err)
 {
+    ts_status s = TS_OK;
     c->packed_here = true;
-    return ts_matrix_pack_as(&c->matrix, p, 1, err);
+    for (int i = 0; !s && i < TS_MATRICES && c->matrix[i].N > 0; i++)
+        s = ts_matrix_pack_as(&c->matrix[i], p, 1, err);
+    return s;
 }
 
 static bool holds_fill(const ts_call *c, int i, size_t size, int64_t element)
@@ -406,10 +420,12 @@ void ts_call_free(ts_call *c)
         ts_guard_free(&c->guard[i]);
     for (int i = 0; i < TS_MAX_FIELDS && !c->guarded; i++)
         free(c->data[i]);
-    if (c->packed_here)
-        ts_matrix_unpack(&c->matrix);
-    for (int i = 0; i < 3; i++)
-        free(c->matrix_data[i]);
+    for (int i = 0; i < TS_MATRICES; i++) {
+        if (c->packed_here)
+            ts_matrix_unpack(&c->matrix[i]);
+        for (int j = 0; j < 3; j++)
+            free(c->matrix_data[i][j]);
+    }
     if (!c->guarded) {
         free(c->table);
         free(c->args);

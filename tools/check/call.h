@@ -17,10 +17,12 @@
 #include "num/dtype.h"
 #include "schedule.h"
 
-/* Guards of a call: by field; then the parts of the matrix, the page table, the second KV pool, the args. */
+/* Guards of a call: by field; then the parts of the matrices, the page table, the second KV pool, the args. */
 enum {
+    TS_MATRICES = 2,
+    TS_MATRIX_PARTS = 4, /* data, scales, biases, the packed copy */
     TS_GUARD_MATRIX = TS_MAX_FIELDS,
-    TS_GUARD_TABLE = TS_GUARD_MATRIX + 4,
+    TS_GUARD_TABLE = TS_GUARD_MATRIX + TS_MATRICES * TS_MATRIX_PARTS,
     TS_GUARD_V,
     TS_GUARD_ARGS,
     TS_GUARDS
@@ -36,9 +38,9 @@ typedef struct ts_call {
     void *args;                /* op->args_size bytes */
     void *data[TS_MAX_FIELDS]; /* the arrays; both KV pools in one */
     size_t size[TS_MAX_FIELDS];
-    ts_matrix matrix;
-    void *matrix_data[3];
-    bool packed_here; /* matrix.packed is this call's own */
+    ts_matrix matrix[TS_MATRICES]; /* in the order of their fields */
+    void *matrix_data[TS_MATRICES][3];
+    bool packed_here; /* the packed copies are this call's own */
     int32_t *table;
     void *v_pool; /* the second KV pool, if it does not lie behind the first */
     bool guarded; /* then all of it is in guard, or borrowed from the call that shares its inputs */
@@ -56,7 +58,8 @@ ts_status ts_call_copy(const ts_call *from, bool wide, ts_call *out, ts_error *e
  */
 ts_status ts_call_guarded(const ts_call *from, const ts_call *inputs, const char *exposes, int fill, ts_call *out,
                           ts_error *err);
-/* Packs the matrix as p wants it (NULL: not at all); an earlier packing goes. Not for a copy or a guarded call. */
+/* Packs the matrices as p wants it (NULL: not at all); an earlier packing goes. Not for a copy or a guarded call.
+ */
 ts_status ts_call_pack(ts_call *c, const ts_packing *p, ts_error *err);
 /* How many elements of field i were written neither in a, filled the way 0, nor in b, filled the way 1. */
 int64_t ts_call_unwritten(const ts_call *a, const ts_call *b, int i, int64_t *first);

@@ -132,10 +132,13 @@ static bool wait_for_end(int alive, int seconds)
 
 static const char *array_name(const ts_call *c, int guard)
 {
-    static const char *const others[] = {"the matrix",      "the matrix's scales", "the matrix's biases",
-                                         "the packed copy", "the page table",      "the v pool",
-                                         "the args struct"};
-    return guard < TS_MAX_FIELDS ? c->op->field[guard].name : others[guard - TS_MAX_FIELDS];
+    static const char *const parts[] = {"the matrix", "the matrix's scales", "the matrix's biases",
+                                        "the packed copy"};
+    static const char *const others[] = {"the page table", "the v pool", "the args struct"};
+    if (guard < TS_MAX_FIELDS)
+        return c->op->field[guard].name;
+    return guard < TS_GUARD_TABLE ? parts[(guard - TS_GUARD_MATRIX) % TS_MATRIX_PARTS]
+                                  : others[guard - TS_GUARD_TABLE];
 }
 
 static const char *array_role(const ts_call *c, int guard)

@@ -138,4 +138,33 @@ typedef struct {
     ts_real *y;
 } ts_matmul_a64s8_args;
 
+/* rmsnorm, then quantize_a64: x[T,n], w[n] -> code[T,n], step[T,n/64], sum[T,n/64]. Inner: y[T,n], the norm */
+typedef struct {
+    int64_t T, n, centred;
+    double eps;
+    const ts_real *x, *w;
+    int8_t *code;
+    ts_real *step, *sum, *y;
+} ts_rmsnorm_a64_args;
+
+/* Two matmul_a64s8 of the same codes, then swiglu: y[T,I] = silu(x gate^T) * (x up^T). gate, up [I,K].
+ * Inner: g, u [T,I], the two products */
+typedef struct {
+    int64_t T, I, K;
+    const int8_t *code;
+    const ts_real *step, *sum;
+    const ts_matrix *gate, *up;
+    ts_real *y, *g, *u;
+} ts_gate_up_a64s8_args;
+
+/* matmul_a64s8, then conv1d over its outputs: w [C,K]; taps, state [C,W]; y [T,C]. Inner: qkv [T,C], the product */
+typedef struct {
+    int64_t T, C, K, W;
+    const int8_t *code;
+    const ts_real *step, *sum;
+    const ts_matrix *w;
+    const ts_real *taps;
+    ts_real *state, *y, *qkv;
+} ts_qkv_conv_a64s8_args;
+
 #endif

@@ -85,6 +85,23 @@ const ts_op ts_op_table[TS_OP_COUNT] = {
         {FIELD(ts_matmul_a64s8_args, code, TS_IN, TS_FIELD_I8, "T", "K"), REAL(ts_matmul_a64s8_args, step, TS_IN, "T", "K/64"),
          REAL(ts_matmul_a64s8_args, sum, TS_IN, "T", "K/64"), FIELD(ts_matmul_a64s8_args, w, TS_IN, TS_FIELD_MATRIX, "N", "K"),
          REAL(ts_matmul_a64s8_args, y, TS_OUT, "T", "N")}, "N", "K%64"},
+    [TS_OP_RMSNORM_A64] = {"rmsnorm_a64", "dot32, A64", 1, sizeof(ts_rmsnorm_a64_args),
+        {DIM(ts_rmsnorm_a64_args, T), DIM(ts_rmsnorm_a64_args, n), DIM(ts_rmsnorm_a64_args, centred)}, {DIM(ts_rmsnorm_a64_args, eps)},
+        {REAL(ts_rmsnorm_a64_args, x, TS_IN, "T", "n"), REAL(ts_rmsnorm_a64_args, w, TS_IN, "n"),
+         FIELD(ts_rmsnorm_a64_args, code, TS_OUT, TS_FIELD_I8, "T", "n"), REAL(ts_rmsnorm_a64_args, step, TS_OUT, "T", "n/64"),
+         REAL(ts_rmsnorm_a64_args, sum, TS_OUT, "T", "n/64"), REAL(ts_rmsnorm_a64_args, y, TS_INNER, "T", "n")}, "T", "+centred centred<=1 n%64"},
+    [TS_OP_GATE_UP_A64S8] = {"gate_up_a64s8", "A64S8", 1, sizeof(ts_gate_up_a64s8_args),
+        {DIM(ts_gate_up_a64s8_args, T), DIM(ts_gate_up_a64s8_args, I), DIM(ts_gate_up_a64s8_args, K)}, {{0}},
+        {FIELD(ts_gate_up_a64s8_args, code, TS_IN, TS_FIELD_I8, "T", "K"), REAL(ts_gate_up_a64s8_args, step, TS_IN, "T", "K/64"),
+         REAL(ts_gate_up_a64s8_args, sum, TS_IN, "T", "K/64"), FIELD(ts_gate_up_a64s8_args, gate, TS_IN, TS_FIELD_MATRIX, "I", "K"),
+         FIELD(ts_gate_up_a64s8_args, up, TS_IN, TS_FIELD_MATRIX, "I", "K"), REAL(ts_gate_up_a64s8_args, y, TS_OUT, "T", "I"),
+         REAL(ts_gate_up_a64s8_args, g, TS_INNER, "T", "I"), REAL(ts_gate_up_a64s8_args, u, TS_INNER, "T", "I")}, "I", "K%64"},
+    [TS_OP_QKV_CONV_A64S8] = {"qkv_conv_a64s8", "A64S8, taps", 1, sizeof(ts_qkv_conv_a64s8_args),
+        {DIM(ts_qkv_conv_a64s8_args, T), DIM(ts_qkv_conv_a64s8_args, C), DIM(ts_qkv_conv_a64s8_args, K), DIM(ts_qkv_conv_a64s8_args, W)}, {{0}},
+        {FIELD(ts_qkv_conv_a64s8_args, code, TS_IN, TS_FIELD_I8, "T", "K"), REAL(ts_qkv_conv_a64s8_args, step, TS_IN, "T", "K/64"),
+         REAL(ts_qkv_conv_a64s8_args, sum, TS_IN, "T", "K/64"), FIELD(ts_qkv_conv_a64s8_args, w, TS_IN, TS_FIELD_MATRIX, "C", "K"),
+         REAL(ts_qkv_conv_a64s8_args, taps, TS_IN, "C", "W"), REAL(ts_qkv_conv_a64s8_args, state, TS_INOUT, "C", "W"),
+         REAL(ts_qkv_conv_a64s8_args, y, TS_OUT, "T", "C"), REAL(ts_qkv_conv_a64s8_args, qkv, TS_INNER, "T", "C")}, "C", "K%64"},
 };
 /* clang-format on */
 

@@ -31,6 +31,9 @@ typedef enum {
     TS_OP_MATMUL_DOT32,
     TS_OP_QUANTIZE_A64,
     TS_OP_MATMUL_A64S8,
+    TS_OP_RMSNORM_A64,
+    TS_OP_GATE_UP_A64S8,
+    TS_OP_QKV_CONV_A64S8,
     TS_OP_COUNT,
 } ts_op_id;
 

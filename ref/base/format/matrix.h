@@ -7,6 +7,7 @@
 #ifndef TS_FORMAT_MATRIX_H
 #define TS_FORMAT_MATRIX_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include "num/dtype.h"
 
@@ -23,6 +24,21 @@ typedef struct {
     const void *packed;
     const struct ts_packing *packing; /* how */
 } ts_matrix;
+
+/* Rows first .. first+n-1 alone, without a packed copy. */
+static inline ts_matrix ts_matrix_rows(const ts_matrix *w, int64_t first, int64_t n)
+{
+    ts_matrix part = *w;
+    int64_t plain = w->K * (w->format == TS_W_F32 ? 4 : 2);
+    int64_t groups = w->format == TS_W_MLX ? first * (w->K / w->group) * (w->aux == TS_F32 ? 4 : 2) : 0;
+    part.N = n;
+    part.data = (const char *)w->data + first * (w->format == TS_W_MLX ? w->K * w->bits / 8 : plain);
+    part.scales = w->scales ? (const char *)w->scales + groups : NULL;
+    part.biases = w->biases ? (const char *)w->biases + groups : NULL;
+    part.packed = NULL;
+    part.packing = NULL;
+    return part;
+}
 
 /* Code k of row n (MLX, any bits 2..8). */
 static inline uint32_t ts_mlx_code(const ts_matrix *m, int64_t n, int64_t k)
