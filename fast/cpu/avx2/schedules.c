@@ -19,7 +19,8 @@
     X(ts_gdn_gates_avx2)    \
     X(ts_gdn_step_avx2)     \
     X(ts_rope_avx2)         \
-    X(ts_kv_store_avx2)
+    X(ts_kv_store_avx2)     \
+    X(ts_attention_avx2)
 
 #define DECLARE(schedule) extern const ts_schedule schedule;
 #define ADDRESS(schedule) &schedule,

@@ -19,7 +19,8 @@
     X(ts_gdn_gates_avx512)    \
     X(ts_gdn_step_avx512)     \
     X(ts_rope_avx512)         \
-    X(ts_kv_store_avx512)
+    X(ts_kv_store_avx512)     \
+    X(ts_attention_avx512)
 
 #define DECLARE(schedule) extern const ts_schedule schedule;
 #define ADDRESS(schedule) &schedule,
