@@ -7,6 +7,9 @@
 #include "cpu/vector/dot32.h"
 #include "cpu/vector/elementary.h"
 
+/* With constants for R, n, K and C: only so do the loops over them unroll, and the accumulators become registers. */
+#define UNROLLED static inline __attribute__((always_inline))
+
 enum { PART = 128, ROWS = 8, BLOCKS = 4, MAX_D = 1024, CHUNK = 32, AHEAD = 16, LINE = 64, ACCUMULATORS = VEC };
 
 /* The weights of a block's rows in one partition. Row r sees the keys from[r] <= i < to[r] of it. */
@@ -58,75 +61,84 @@ static void locate(group *g, int64_t p)
     }
 }
 
-static inline vec load(const void *pool, int64_t at, int dtype)
+UNROLLED vec load(const void *pool, int64_t at, int dtype)
 {
     return dtype == TS_KV_BF16  ? v_load_bf16((const uint16_t *)pool + at)
            : dtype == TS_KV_F16 ? v_load_f16((const uint16_t *)pool + at)
                                 : v_load((const float *)pool + at);
 }
 
-static inline vec load_some(const void *pool, int64_t at, vmask m, int dtype)
+UNROLLED vec load_some(const void *pool, int64_t at, vmask m, int dtype)
 {
     return dtype == TS_KV_BF16  ? v_load_some_bf16((const uint16_t *)pool + at, m)
            : dtype == TS_KV_F16 ? v_load_some_f16((const uint16_t *)pool + at, m)
                                 : v_load_some((const float *)pool + at, m);
 }
 
-static inline int64_t size_of(int dtype)
+UNROLLED int64_t size_of(int dtype)
 {
     return dtype == TS_KV_REAL ? 4 : 2;
 }
 
 /* Fetches what lies `bytes` long at an offset. */
-static inline void fetch(const void *pool, int64_t at, int64_t bytes, int dtype)
+UNROLLED void fetch(const void *pool, int64_t at, int64_t bytes, int dtype)
 {
     const char *from = (const char *)pool + at * size_of(dtype);
     for (int64_t i = 0; i < bytes; i += LINE)
         v_prefetch_l2(from + i);
 }
 
-/* out[i * n + r] = the dot of rows r0 + r < r0 + n with K keys, all in order dot32: strip by strip, the tree for all. */
-static inline void dots(const group *g, const float *q, const int64_t *at, int R, int n, int K, int dtype, float *out)
+/* Whole chunks of one strip: n of R rows x and K keys, whose chains s stay in registers. Returns where they end. */
+UNROLLED int64_t chunks(const void *k, const float *x, const int64_t *at, int64_t c, int64_t D, int R, int n, int K,
+                        int dtype, vec s[DOTS][2])
 {
-    const void *k = g->a->kv.k;
-    const int64_t D = g->a->D;
-    vec t[DOTS][STRIPS];
-    for (int i = K * n; i < DOTS; i++)
-        for (int strip = 0; strip < STRIPS; strip++)
-            t[i][strip] = v_all(0.0f);
-    for (int strip = 0; strip < STRIPS; strip++) {
-        vec s[DOTS][2];
-        for (int i = 0; i < K * n; i++)
-            s[i][0] = s[i][1] = v_all(0.0f);
-        const float *x = q + strip * VEC;
-        int64_t c = strip * VEC;
-        for (; c + 16 + VEC <= D; c += CHUNK, x += R * CHUNK)
-            for (int i = 0; i < K; i++) {
-                vec lo = load(k, at[i] + c, dtype), hi = load(k, at[i] + c + 16, dtype);
-                for (int r = 0; r < n; r++) {
-                    s[i * n + r][0] = v_fma(v_load(x + r * CHUNK), lo, s[i * n + r][0]);
-                    s[i * n + r][1] = v_fma(v_load(x + r * CHUNK + 16), hi, s[i * n + r][1]);
-                }
-            }
-        if (c < D) {
-            vmask m = v_first(D - c), m16 = v_first(D - c - 16);
-            for (int i = 0; i < K; i++) {
-                vec lo = load_some(k, at[i] + c, m, dtype);
-                vec hi = D > c + 16 ? load_some(k, at[i] + c + 16, m16, dtype) : v_all(0.0f);
-                for (int r = 0; r < n; r++) {
-                    s[i * n + r][0] = v_fma_some(m, v_load(x + r * CHUNK), lo, s[i * n + r][0]);
-                    s[i * n + r][1] = v_fma_some(m16, v_load(x + r * CHUNK + 16), hi, s[i * n + r][1]);
-                }
+    for (; c + 16 + VEC <= D; c += CHUNK, x += R * CHUNK)
+        for (int i = 0; i < K; i++) {
+            vec lo = load(k, at[i] + c, dtype), hi = load(k, at[i] + c + 16, dtype);
+            for (int r = 0; r < n; r++) {
+                s[i * n + r][0] = v_fma(v_load(x + r * CHUNK), lo, s[i * n + r][0]);
+                s[i * n + r][1] = v_fma(v_load(x + r * CHUNK + 16), hi, s[i * n + r][1]);
             }
         }
-        for (int i = 0; i < K * n; i++)
+    return c;
+}
+
+/* The strip's last chunk, if channels are left in it. */
+UNROLLED void rest(const void *k, const float *x, const int64_t *at, int64_t c, int64_t D, int n, int K, int dtype,
+                   vec s[DOTS][2])
+{
+    vmask m = v_first(D - c), m16 = v_first(D - c - 16);
+    for (int i = 0; i < K && c < D; i++) {
+        vec lo = load_some(k, at[i] + c, m, dtype);
+        vec hi = D > c + 16 ? load_some(k, at[i] + c + 16, m16, dtype) : v_all(0.0f);
+        for (int r = 0; r < n; r++) {
+            s[i * n + r][0] = v_fma_some(m, v_load(x + r * CHUNK), lo, s[i * n + r][0]);
+            s[i * n + r][1] = v_fma_some(m16, v_load(x + r * CHUNK + 16), hi, s[i * n + r][1]);
+        }
+    }
+}
+
+/* out[i * n + r] = row r of n (laid out for R) times key i of K, in order dot32: strip by strip, one tree for all. */
+UNROLLED void dots(const void *k, const float *q, const int64_t *at, int64_t D, int R, int n, int K, int dtype,
+                   float *out)
+{
+    vec t[DOTS][STRIPS];
+    for (int strip = 0; strip < STRIPS; strip++) {
+        vec s[DOTS][2];
+        for (int i = 0; i < DOTS; i++)
+            s[i][0] = s[i][1] = v_all(0.0f);
+        const float *x = q + strip * VEC;
+        int64_t c = chunks(k, x, at, strip * VEC, D, R, n, K, dtype, s);
+        if (c < D)
+            rest(k, x + c / CHUNK * R * CHUNK, at, c, D, n, K, dtype, s);
+        for (int i = 0; i < DOTS; i++)
             t[i][strip] = v_add(s[i][0], s[i][1]);
     }
     v_trees(t, out);
 }
 
 /* Scores of all R rows for the keys lo <= i < hi; those that a row does not see are not used. */
-static inline void score(const group *g, const block *b, part *w, int R, int dtype)
+UNROLLED void score(const group *g, const block *b, part *w, int R, int dtype)
 {
     const int n = R > DOTS ? R / 2 : R, K = DOTS / n;
     const float scale = (float)g->a->scale;
@@ -135,7 +147,7 @@ static inline void score(const group *g, const block *b, part *w, int R, int dty
         float out[DOTS];
         fetch(g->a->kv.k, at[AHEAD], K * g->a->D * size_of(dtype), dtype);
         for (int r0 = 0; r0 < R; r0 += n) {
-            dots(g, b->q + r0 * CHUNK, at, R, n, K, dtype, out);
+            dots(g->a->kv.k, b->q + r0 * CHUNK, at, g->a->D, R, n, K, dtype, out);
             for (int k = 0; k < K && i + k < w->hi; k++)
                 for (int r = 0; r < n; r++)
                     w->w[r0 + r][i + k] = out[k * n + r] * scale;
@@ -266,7 +278,7 @@ static void weigh(const group *g, const block *b, int64_t p, part *w)
 }
 
 /* acc = chain over keys i .. end, for rows that see them all, or the rows that do. */
-static inline void chain(const group *g, const part *w, int64_t c, vmask m, int i, int end, int R, int C, int whole,
+UNROLLED void chain(const group *g, const part *w, int64_t c, vmask m, int i, int end, int R, int C, int whole,
                          int all, int dtype, vec *acc)
 {
     const void *v = g->a->kv.v;
@@ -284,7 +296,7 @@ static inline void chain(const group *g, const part *w, int64_t c, vmask m, int 
 }
 
 /* C vectors of channels of a partition, from c on, join the outputs; unless `whole`, C is 1 and has the lanes of m. */
-static inline void join(const group *g, const block *b, const part *w, int64_t p, int64_t c, vmask m, int R, int C,
+UNROLLED void join(const group *g, const block *b, const part *w, int64_t p, int64_t c, vmask m, int R, int C,
                         int whole, int dtype)
 {
     const ts_attention_args *a = g->a;
@@ -306,7 +318,7 @@ static inline void join(const group *g, const block *b, const part *w, int64_t p
     }
 }
 
-static inline void values(const group *g, const block *b, const part *w, int64_t p, int R, int dtype)
+UNROLLED void values(const group *g, const block *b, const part *w, int64_t p, int R, int dtype)
 {
     const int C = ACCUMULATORS / R > 8 ? 8 : ACCUMULATORS / R;
     const int64_t D = g->a->D;
