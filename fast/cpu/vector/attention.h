@@ -85,7 +85,7 @@ UNROLLED void fetch(const void *pool, int64_t at, int64_t bytes, int dtype)
 {
     const char *from = (const char *)pool + at * size_of(dtype);
     for (int64_t i = 0; i < bytes; i += LINE)
-        v_prefetch_l2(from + i);
+        v_prefetch(from + i);
 }
 
 /* Whole chunks of one strip: n of R rows x and K keys, whose chains s stay in registers. Returns where they end. */

@@ -37,10 +37,10 @@ static inline void store(float *p, int c, int n, vmask last, vec x)
 }
 
 /* Half of the next block's row: the other half comes with the other pass. */
-static inline void fetch(const float *row)
+static inline __attribute__((always_inline)) void fetch(const float *row)
 {
-    v_prefetch_l2(row);
-    v_prefetch_l2(row + LINE);
+    v_prefetch(row);
+    v_prefetch(row + LINE);
 }
 
 /* S = fl(S decay), p = chain of k S */
