@@ -16,6 +16,7 @@
     X(ts_rmsnorm_avx512)      \
     X(ts_l2norm_avx512)       \
     X(ts_gated_norm_avx512)   \
+    X(ts_conv1d_avx512)       \
     X(ts_gdn_gates_avx512)    \
     X(ts_gdn_step_avx512)     \
     X(ts_rope_avx512)         \

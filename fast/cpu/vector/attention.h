@@ -89,12 +89,15 @@ UNROLLED void fetch(const void *pool, int64_t at, int64_t bytes, int dtype)
 }
 
 /* Whole chunks of one strip: n of R rows x and K keys, whose chains s stay in registers. Returns where they end. */
-UNROLLED int64_t chunks(const void *k, const float *x, const int64_t *at, int64_t c, int64_t D, int R, int n, int K,
+UNROLLED int64_t chunks(const void *k, const float *x, const int64_t *at, int strip, int64_t D, int R, int n, int K,
                         int dtype, vec s[DOTS][2])
 {
+    int64_t c = strip * VEC;
     for (; c + 16 + VEC <= D; c += CHUNK, x += R * CHUNK)
         for (int i = 0; i < K; i++) {
             vec lo = load(k, at[i] + c, dtype), hi = load(k, at[i] + c + 16, dtype);
+            if (strip == 0)
+                fetch(k, at[i + AHEAD] + c, CHUNK * size_of(dtype), dtype);
             for (int r = 0; r < n; r++) {
                 s[i * n + r][0] = v_fma(v_load(x + r * CHUNK), lo, s[i * n + r][0]);
                 s[i * n + r][1] = v_fma(v_load(x + r * CHUNK + 16), hi, s[i * n + r][1]);
@@ -128,7 +131,7 @@ UNROLLED void dots(const void *k, const float *q, const int64_t *at, int64_t D, 
         for (int i = 0; i < DOTS; i++)
             s[i][0] = s[i][1] = v_all(0.0f);
         const float *x = q + strip * VEC;
-        int64_t c = chunks(k, x, at, strip * VEC, D, R, n, K, dtype, s);
+        int64_t c = chunks(k, x, at, strip, D, R, n, K, dtype, s);
         if (c < D)
             rest(k, x + c / CHUNK * R * CHUNK, at, c, D, n, K, dtype, s);
         for (int i = 0; i < DOTS; i++)
@@ -145,7 +148,6 @@ UNROLLED void score(const group *g, const block *b, part *w, int R, int dtype)
     for (int i = w->lo; i < w->hi; i += K) {
         const int64_t *at = g->at + i;
         float out[DOTS];
-        fetch(g->a->kv.k, at[AHEAD], K * g->a->D * size_of(dtype), dtype);
         for (int r0 = 0; r0 < R; r0 += n) {
             dots(g->a->kv.k, b->q + r0 * CHUNK, at, g->a->D, R, n, K, dtype, out);
             for (int k = 0; k < K && i + k < w->hi; k++)
