@@ -19,6 +19,7 @@
     X(ts_conv1d_avx2)       \
     X(ts_gdn_gates_avx2)    \
     X(ts_gdn_step_avx2)     \
+    X(ts_gdn_chunk64_avx2)  \
     X(ts_rope_avx2)         \
     X(ts_kv_store_avx2)     \
     X(ts_attention_avx2)

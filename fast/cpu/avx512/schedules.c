@@ -19,6 +19,7 @@
     X(ts_conv1d_avx512)       \
     X(ts_gdn_gates_avx512)    \
     X(ts_gdn_step_avx512)     \
+    X(ts_gdn_chunk64_avx512)  \
     X(ts_rope_avx512)         \
     X(ts_kv_store_avx512)     \
     X(ts_attention_avx512)
