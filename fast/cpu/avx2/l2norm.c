@@ -1,0 +1,16 @@
+#include "schedule.h"
+
+#include "cpu/avx2/avx2.h"
+#include "cpu/vector/l2norm.h"
+
+const ts_schedule ts_l2norm_avx2 = {
+    .name = "l2norm.avx2",
+    .op = TS_OP_L2NORM,
+    .backend = "cpu",
+    .shapes = "any",
+    .order = "dot32",
+    .profile = "any",
+    .exposes = "",
+    .run = run,
+    .isa = "avx2",
+};

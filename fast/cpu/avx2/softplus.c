@@ -1,0 +1,22 @@
+#include "schedule.h"
+
+#include "cpu/avx2/avx2.h"
+#include "cpu/vector/elementary.h"
+#include "cpu/vector/map.h"
+
+static void run(const void *args, int64_t begin, int64_t end)
+{
+    v_map(args, begin, end, v_softplus);
+}
+
+const ts_schedule ts_softplus_avx2 = {
+    .name = "softplus.avx2",
+    .op = TS_OP_SOFTPLUS,
+    .backend = "cpu",
+    .shapes = "any",
+    .order = "elementwise",
+    .profile = "any",
+    .exposes = "",
+    .run = run,
+    .isa = "avx2",
+};
