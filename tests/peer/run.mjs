@@ -1,6 +1,6 @@
 // Two processes that have their model loaded, asked in turn; which one is first alternates. See tests/peer/run.
 import {spawn, spawnSync} from "node:child_process";
-import {existsSync, readFileSync, statSync} from "node:fs";
+import {existsSync, readdirSync, readFileSync, statSync} from "node:fs";
 import {availableParallelism, loadavg} from "node:os";
 import {createInterface} from "node:readline";
 import {parseArgs} from "node:util";
@@ -76,6 +76,8 @@ class Peer {
         this.process.on("exit", (code, signal) => {
             if (!this.done) leave(2, `peer: ${name} has ended (${signal ?? code})`);
         });
+        this.process.on("error", (e) => leave(2, `peer: ${e.message}`));
+        this.process.stdin.on("error", () => {}); // its end says more
         this.lines = createInterface({input: this.process.stdout})[Symbol.asyncIterator]();
     }
     async ask(line) {
@@ -107,8 +109,13 @@ async function checkGreedy(llama, file) {
         agree.filter((a) => !a.whole).map((a) => `; ${a.name} parts after ${a.ids}`).join(""));
 }
 
-const median = (x) => [...x].sort((a, b) => a - b)[Math.floor(x.length / 2)];
-const bytes = (folder) => existsSync(`${folder}/model.safetensors`) ? statSync(`${folder}/model.safetensors`).size : 0;
+function median(x) {
+    const y = [...x].sort((a, b) => a - b), half = y.length >> 1;
+    return y.length % 2 ? y[half] : (y[half - 1] + y[half]) / 2;
+}
+
+const bytes = (folder) => readdirSync(folder).filter((f) => f.endsWith(".safetensors"))
+    .reduce((sum, f) => sum + statSync(`${folder}/${f}`).size, 0);
 
 async function measure(model, lib) {
     const llama = new Peer("llama_peer", `${o.build}/tests/peer/llama_peer`,
@@ -159,9 +166,13 @@ if (!o.json) {
     console.log(`llama.cpp ${lib.release} Q4_K_M against the host engine; ${threads} threads, ${pairs} pairs`);
     console.log(`${"model".padEnd(18)} phase  tokens  llama/s   ours/s    ratio   of pairs (above 1: ours is faster)`);
 }
-for (const model of list)
+for (const model of list) {
+    if (!o.json)
+        console.log(`${model.name}: ${(statSync(model.gguf).size * 1e-6).toFixed(1)} MB as GGUF, ` +
+            `${(bytes(model.mlx) * 1e-6).toFixed(1)} MB as MLX`);
     for (const r of await measure(model, lib)) {
         results.push(r);
         if (!o.json) print(r);
     }
+}
 if (o.json) console.log(JSON.stringify({schema: 1, llama: lib.release, threads, pairs, results}, null, 1));

@@ -288,7 +288,7 @@ static void gguf_is_as_llama_cpp_writes(void **state)
 /* Shards where the file would be too big, tied ones without a head, one layer of each kind. */
 static void plans_of_big_shapes(void **state)
 {
-    ts_synth_options o = {ts_synth_shape_find("4b"), TS_SYNTH_BF16, 4, 64, 0};
+    ts_synth_options o = {ts_synth_shape_find("4b"), TS_SYNTH_BF16, 4, 64, 0, 0};
     ts_synth_plan p;
     (void)state;
     assert_int_equal(ts_synth_plan_new(&o, &p, NULL), TS_OK);
@@ -303,6 +303,31 @@ static void plans_of_big_shapes(void **state)
     assert_int_equal(p.n, 14 + 11 + 3);
     ts_synth_plan_free(&p);
     assert_null(ts_synth_shape_find("27b"));
+}
+
+/* Cut into files, the model is the same one. */
+static void files_of_a_big_model(void **state)
+{
+    ts_synth_options o = {ts_synth_shape_find("tiny-qwen35"), TS_SYNTH_BF16, 4, 64, 0, 7000000};
+    ts_synth_result r;
+    ts_error err = {0};
+    ts_weights *one = NULL, *many = NULL;
+    (void)state;
+    synth("safetensors", "4", "64", "0");
+    assert_int_equal(ts_weights_load(out, &one, NULL), TS_OK);
+    remove_below("out");
+    assert_int_equal(ts_synth(&o, out, &r, NULL), TS_OK);
+    assert_int_equal(r.files, 3);
+    if (ts_weights_load(out, &many, &err))
+        fail_msg("%s: %s", err.tensor, err.reason);
+    assert_memory_equal(one->embed.data, many->embed.data, 2048 * 256 * 2);
+    assert_memory_equal(one->layer[7].o_proj.data, many->layer[7].o_proj.data, 256 * 768 * 2);
+    ts_weights_free(one);
+    ts_weights_free(many);
+    remove_below("out");
+    o.file_bytes = 1000000;
+    assert_int_equal(ts_synth(&o, out, &r, &err), TS_BAD);
+    assert_int_equal(folder_count(&dir), 0);
 }
 
 static void refuse(const char *key, const char *value, const char *reason)
@@ -364,6 +389,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(codes_are_centred, set_up, tear_down),
         cmocka_unit_test_setup_teardown(gguf_is_as_llama_cpp_writes, set_up, tear_down),
         cmocka_unit_test(plans_of_big_shapes),
+        cmocka_unit_test_setup_teardown(files_of_a_big_model, set_up, tear_down),
         cmocka_unit_test_setup_teardown(refuses, set_up, tear_down),
         cmocka_unit_test_setup_teardown(full_disk, set_up, tear_down),
     };

@@ -49,7 +49,7 @@ static ts_status write_index(const ts_synth_plan *p, const char *path, ts_error 
     return status;
 }
 
-ts_status ts_synth_safetensors(const ts_synth_options *o, const ts_synth_plan *p, ts_staging *s, ts_error *err)
+static ts_status write_shards(const ts_synth_options *o, const ts_synth_plan *p, ts_staging *s, ts_error *err)
 {
     char path[TS_STAGING_PATH + 128];
     ts_status status = TS_OK;
@@ -147,7 +147,7 @@ static ts_status copy_tokenizer(const char *to, ts_error *err)
     return status;
 }
 
-ts_status ts_synth_config(const ts_synth_options *o, ts_staging *s, ts_error *err)
+static ts_status write_others(const ts_synth_options *o, ts_staging *s, ts_error *err)
 {
     char path[TS_STAGING_PATH + 128];
     ts_status status = write_config(o, ts_staging_add(s, "config.json", path), err);
@@ -158,8 +158,8 @@ static ts_status write_files(const ts_synth_options *o, const ts_synth_plan *p, 
 {
     if (o->format == TS_SYNTH_GGUF)
         return ts_synth_gguf(o, p, s, err);
-    ts_status status = ts_synth_config(o, s, err);
-    return status ? status : ts_synth_safetensors(o, p, s, err);
+    ts_status status = write_others(o, s, err);
+    return status ? status : write_shards(o, p, s, err);
 }
 
 ts_status ts_synth(const ts_synth_options *o, const char *out, ts_synth_result *result, ts_error *err)

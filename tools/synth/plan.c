@@ -8,7 +8,7 @@
 
 #include "synth/synth.h"
 
-#define SHARD_BYTES 5000000000u
+#define FILE_BYTES 5000000000u
 
 typedef enum { EVERY, LINEAR, FULL, ENDS } place;
 /* ADDED is a matrix whose outputs go to the residual stream, MORE one that llama.cpp gives more bits in some
@@ -196,13 +196,15 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const ts_synth_tensor *)a)->name, ((const ts_synth_tensor *)b)->name);
 }
 
-/* Files of at most SHARD_BYTES, as Hugging Face and mlx-lm cut them; GGUF is one. */
-static ts_status cut(ts_synth_plan *p, ts_synth_format format, ts_error *err)
+/* GGUF is one file, whatever its size. */
+static ts_status cut(ts_synth_plan *p, const ts_synth_options *o, ts_error *err)
 {
+    const bool gguf = o->format == TS_SYNTH_GGUF;
+    const uint64_t most = o->file_bytes ? o->file_bytes : FILE_BYTES;
     uint64_t bytes = 0;
     for (size_t i = 0; i < p->n; i++) {
         uint64_t n = p->tensor[i].t.size;
-        if (bytes + n > SHARD_BYTES && i > 0 && format != TS_SYNTH_GGUF) {
+        if (bytes + n > most && i > 0 && !gguf) {
             if (++p->files == TS_SYNTH_SHARDS)
                 return ts_fail(err, TS_BAD, NULL, NULL, "the model needs more than %d files", TS_SYNTH_SHARDS);
             p->first[p->files] = i;
@@ -214,7 +216,7 @@ static ts_status cut(ts_synth_plan *p, ts_synth_format format, ts_error *err)
     p->first[++p->files] = p->n;
     for (int i = 0; i < p->files; i++)
         if (p->files == 1)
-            snprintf(p->file[i], sizeof p->file[i], "model.%s", format == TS_SYNTH_GGUF ? "gguf" : "safetensors");
+            snprintf(p->file[i], sizeof p->file[i], "model.%s", gguf ? "gguf" : "safetensors");
         else
             snprintf(p->file[i], sizeof p->file[i], "model-%05d-of-%05d.safetensors", i + 1, p->files);
     return TS_OK;
@@ -248,7 +250,7 @@ ts_status ts_synth_plan_new(const ts_synth_options *o, ts_synth_plan *out, ts_er
         qsort(out->tensor, out->n, sizeof *out->tensor, by_name);
     for (size_t i = 0; i < out->n; i++)
         out->tensor[i].t.name = out->tensor[i].name;
-    return cut(out, o->format, err);
+    return cut(out, o, err);
 }
 
 void ts_synth_plan_free(ts_synth_plan *p)

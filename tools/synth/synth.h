@@ -32,6 +32,7 @@ typedef struct {
     ts_synth_format format;
     int bits, group; /* MLX only */
     uint64_t seed;
+    uint64_t file_bytes; /* most in one file of safetensors; 0: 5 GB, as Hugging Face and mlx-lm cut them */
 } ts_synth_options;
 
 typedef struct {
@@ -81,9 +82,7 @@ typedef struct {
 ts_status ts_synth_plan_new(const ts_synth_options *o, ts_synth_plan *out, ts_error *err);
 void ts_synth_plan_free(ts_synth_plan *p);
 
-/* Each adds its files to the folder being made. */
-ts_status ts_synth_safetensors(const ts_synth_options *o, const ts_synth_plan *p, ts_staging *s, ts_error *err);
+/* Adds model.gguf to the folder being made. */
 ts_status ts_synth_gguf(const ts_synth_options *o, const ts_synth_plan *p, ts_staging *s, ts_error *err);
-ts_status ts_synth_config(const ts_synth_options *o, ts_staging *s, ts_error *err);
 
 #endif
