@@ -39,7 +39,7 @@ const prefill = number("prefill", o.prefill, 2048); // llama.cpp's batch
 const decode = number("decode", o.decode, 100000);
 
 function run(command, ...args) {
-    const r = spawnSync(command, args, {stdio: ["ignore", "inherit", "inherit"]});
+    const r = spawnSync(command, args, {stdio: ["ignore", 2, 2]});
     if (r.status !== 0) leave(r.status === 3 ? 3 : 2, `peer: ${command} ${args.join(" ")} failed`);
 }
 
