@@ -160,6 +160,8 @@ run("make", "-s", `B=${o.build}`, "Q=@", `${o.build}/touchstone`, `${o.build}/te
     `${o.build}/tests/peer/touchstone_peer`);
 const list = o.model ? [{name: "given", mlx: o.model, gguf: o.gguf}]
     : (o.shape ?? ["tiny-qwen35", "qwen3.5-0.8b"]).map(models);
+for (const file of [...list.flatMap((m) => [m.mlx, m.gguf]), ...(o.greedy ? [o.greedy] : [])])
+    if (!existsSync(file)) leave(3, `peer: ${file}: no such file`);
 const results = [];
 warnIfBusy();
 if (!o.json) {
