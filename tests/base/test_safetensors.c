@@ -330,6 +330,32 @@ static void writes(void **state)
     free(two);
 }
 
+static void copy_out(void *context, size_t i, uint64_t offset, void *piece, size_t size)
+{
+    const ts_tensor *t = context;
+    assert_true(offset % 5 == 0 && size <= 5 && offset + size <= t[i].size);
+    memcpy(piece, (const char *)t[i].data + offset, size);
+}
+
+/* Data that come in pieces make the same file as data that lie there. */
+static void streams(void **state)
+{
+    (void)state;
+    const uint8_t x[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+    ts_tensor t[] = {{"a", TS_F32, 2, {2, 2}, x, 16}, {"none", TS_U8, 1, {0}, NULL, 0}, {"b", TS_U8, 1, {5}, x, 5}};
+    const ts_meta meta = {"k", "v"};
+    char *one, *two;
+    size_t size, again;
+    assert_int_equal(ts_safetensors_write(path, t, 3, &meta, 1, NULL), TS_OK);
+    assert_int_equal(ts_read_file(path, &one, &size, NULL), TS_OK);
+    assert_int_equal(ts_safetensors_stream(path, t, 3, &meta, 1, copy_out, t, 5, NULL), TS_OK);
+    assert_int_equal(ts_read_file(path, &two, &again, NULL), TS_OK);
+    assert_int_equal(size, again);
+    assert_memory_equal(one, two, size);
+    free(one);
+    free(two);
+}
+
 static void write_refuses(void **state)
 {
     (void)state;
@@ -366,9 +392,9 @@ static void write_refuses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(goldens_open), cmocka_unit_test(accepts),       cmocka_unit_test(refuses),
-        cmocka_unit_test(bad_files),    cmocka_unit_test(mangled),       cmocka_unit_test(many_tensors),
-        cmocka_unit_test(writes),       cmocka_unit_test(write_refuses),
+        cmocka_unit_test(goldens_open), cmocka_unit_test(accepts), cmocka_unit_test(refuses),
+        cmocka_unit_test(bad_files),    cmocka_unit_test(mangled), cmocka_unit_test(many_tensors),
+        cmocka_unit_test(writes),       cmocka_unit_test(streams), cmocka_unit_test(write_refuses),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -394,25 +394,56 @@ static char *header_text(const ts_tensor *tensors, size_t count, const ts_meta *
     return text;
 }
 
+/* Where the data of tensors come from: themselves, or a source. */
+typedef struct {
+    const ts_tensor *tensors;
+    size_t count;
+    ts_tensor_source *source; /* or NULL */
+    void *context;
+    size_t piece;
+} payload;
+
 /* What the header's own text could not show. */
-static ts_status check_tensors(const char *path, const ts_tensor *tensors, size_t count, size_t *data_size,
-                               ts_error *err)
+static ts_status check_tensors(const char *path, const payload *p, size_t *data_size, ts_error *err)
 {
     *data_size = 0;
-    for (size_t i = 0; i < count; i++) {
-        const ts_tensor *t = &tensors[i];
+    for (size_t i = 0; i < p->count; i++) {
+        const ts_tensor *t = &p->tensors[i];
         if ((unsigned)t->dtype >= TS_DTYPE_COUNT || t->ndim < 0 || t->ndim > TS_MAX_DIMS)
             return ts_fail(err, TS_BAD, path, t->name, "cannot be written: dtype %d, %d dims", (int)t->dtype,
                            t->ndim);
-        if (t->size > 0 && t->data == NULL)
+        if (t->size > 0 && t->data == NULL && p->source == NULL)
             return ts_fail(err, TS_BAD, path, t->name, "cannot be written: no data");
         *data_size += t->size;
     }
     return TS_OK;
 }
 
-static ts_status write_all(const char *path, const ts_tensor *tensors, size_t count, const char *text, size_t size,
-                           ts_error *err)
+static ts_status write_data(ts_out *out, const payload *p, ts_error *err)
+{
+    ts_status status = TS_OK;
+    for (size_t i = 0; i < p->count && status == TS_OK; i++)
+        status = ts_out_write(out, p->tensors[i].data, p->tensors[i].size, err);
+    return status;
+}
+
+static ts_status write_pieces(ts_out *out, const payload *p, ts_error *err)
+{
+    ts_status status = TS_OK;
+    unsigned char *buffer = malloc(p->piece);
+    if (buffer == NULL)
+        return ts_no_memory(err, p->piece);
+    for (size_t i = 0; i < p->count; i++)
+        for (size_t at = 0, size = p->tensors[i].size, n; at < size && status == TS_OK; at += n) {
+            n = size - at < p->piece ? size - at : p->piece;
+            p->source(p->context, i, at, buffer, n);
+            status = ts_out_write(out, buffer, n, err);
+        }
+    free(buffer);
+    return status;
+}
+
+static ts_status write_all(const char *path, const payload *p, const char *text, size_t size, ts_error *err)
 {
     ts_out out;
     unsigned char length[8];
@@ -424,27 +455,38 @@ static ts_status write_all(const char *path, const ts_tensor *tensors, size_t co
     status = ts_out_write(&out, length, sizeof length, err);
     if (status == TS_OK)
         status = ts_out_write(&out, text, size, err);
-    for (size_t i = 0; i < count && status == TS_OK; i++)
-        status = ts_out_write(&out, tensors[i].data, tensors[i].size, err);
+    if (status == TS_OK)
+        status = p->source != NULL ? write_pieces(&out, p, err) : write_data(&out, p, err);
     return ts_out_close(&out, status, err);
 }
 
-ts_status ts_safetensors_write(const char *path, const ts_tensor *tensors, size_t count, const ts_meta *meta,
-                               size_t n_meta, ts_error *err)
+static ts_status write_file(const char *path, const payload *p, const ts_meta *meta, size_t n_meta, ts_error *err)
 {
     size_t size, data_size;
     header h;
-    ts_status status = check_tensors(path, tensors, count, &data_size, err);
+    ts_status status = check_tensors(path, p, &data_size, err);
     if (status != TS_OK)
         return status;
-    char *text = header_text(tensors, count, meta, n_meta, &size);
+    char *text = header_text(p->tensors, p->count, meta, n_meta, &size);
     if (text == NULL)
         return ts_fail(err, TS_BAD, path, NULL, "cannot build the header: out of memory");
     /* The reader's rules are the writer's: sizes, duplicate names, UTF-8, header length. */
     status = header_read(path, text, size, data_size, &h, err);
     header_free(&h);
     if (status == TS_OK)
-        status = write_all(path, tensors, count, text, size, err);
+        status = write_all(path, p, text, size, err);
     free(text);
     return status;
+}
+
+ts_status ts_safetensors_write(const char *path, const ts_tensor *tensors, size_t count, const ts_meta *meta,
+                               size_t n_meta, ts_error *err)
+{
+    return write_file(path, &(payload){.tensors = tensors, .count = count}, meta, n_meta, err);
+}
+
+ts_status ts_safetensors_stream(const char *path, const ts_tensor *tensors, size_t count, const ts_meta *meta,
+                                size_t n_meta, ts_tensor_source *source, void *context, size_t piece, ts_error *err)
+{
+    return write_file(path, &(payload){tensors, count, source, context, piece}, meta, n_meta, err);
 }

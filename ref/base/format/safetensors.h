@@ -32,4 +32,12 @@ typedef struct {
 ts_status ts_safetensors_write(const char *path, const ts_tensor *tensors, size_t count, const ts_meta *meta,
                                size_t n_meta, ts_error *err);
 
+/* Puts the `size` bytes at `offset` of tensor i into `piece`. */
+typedef void ts_tensor_source(void *context, size_t i, uint64_t offset, void *piece, size_t size);
+/* The same for data that is made while it is written, in order, `piece` bytes at a time; tensors[].data is not
+ * read. */
+ts_status ts_safetensors_stream(const char *path, const ts_tensor *tensors, size_t count, const ts_meta *meta,
+                                size_t n_meta, ts_tensor_source *source, void *context, size_t piece,
+                                ts_error *err);
+
 #endif
