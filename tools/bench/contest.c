@@ -6,7 +6,8 @@
 #include "bench/footprint.h"
 #include "rehearse.h"
 
-enum { MOST_SCHEDULES = 32, PART = 64 };
+/* Less than SMALL bytes stay in the innermost cache, whose bandwidth limits nothing. */
+enum { MOST_SCHEDULES = 32, PART = 64, SMALL = 1 << 16 };
 
 /* One schedule on the copies of its own layout. */
 typedef struct {
@@ -189,6 +190,8 @@ static ts_status enter_bandwidth(contest *c, ts_error *err)
     bool update = field >= 0 && c->call.op->field[field].role == TS_INOUT;
     ts_bandwidth *b = &c->bandwidth;
     *b = (ts_bandwidth){ts_probe_best(), k->region.base, k->stride, k->stride, c->o->threads};
+    if (k->stride == 0 && ts_bench_bytes(&c->call, k->payload) < SMALL)
+        return TS_OK;
     if (k->stride == 0) {
         size_t bytes = ((size_t)ts_bench_bytes(&c->call, k->payload) + 511) / 512 * 512;
         ts_status s = ts_region_new(bytes, &c->scratch, err);

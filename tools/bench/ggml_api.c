@@ -33,6 +33,7 @@ static const struct {
     GGML(backend_tensor_get),
     GGML(backend_graph_compute),
     GGML(backend_free),
+    GGML(log_set),
     GGML(init),
     GGML(free),
     GGML(tensor_overhead),

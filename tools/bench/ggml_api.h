@@ -33,6 +33,7 @@ typedef struct {
     void (*backend_tensor_get)(const void *tensor, void *data, size_t offset, size_t size);
     int (*backend_graph_compute)(void *backend, void *graph);
     void (*backend_free)(void *backend);
+    void (*log_set)(void (*log)(int level, const char *text, void *context), void *context);
     void *(*init)(ts_ggml_init_params params);
     void (*free)(void *ctx);
     size_t (*tensor_overhead)(void);

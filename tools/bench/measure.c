@@ -153,6 +153,8 @@ bool ts_match_ratio(const ts_match *m, const ts_contender *c, const ts_contender
     double x[TS_MOST_ROUNDS], scale = 1;
     if (c == yard || c->skip[0] || yard->skip[0] || c->kind >= TS_READ || yard->kind == TS_SCHEDULE)
         return false;
+    if (c->kind == TS_PEER && yard->kind < TS_READ)
+        return false;
     if (yard->kind == TS_READ)
         scale = c->bytes > 0 ? c->bytes / yard->bytes : 0;
     if (yard->kind == TS_PEAK)

@@ -58,7 +58,7 @@ void ts_match_free(ts_match *m);
 /* Of a timed contender's rounds. */
 ts_spread ts_match_time(const ts_match *m, const ts_contender *c);
 /* How many times faster c is than yard: in bandwidth if yard is a TS_READ, in multiply-adds if it is the TS_PEAK,
- * otherwise in time. False if that makes no sense for the two. */
+ * otherwise in time. False if that makes no sense for the two; peers are held against the machine alone. */
 bool ts_match_ratio(const ts_match *m, const ts_contender *c, const ts_contender *yard, ts_spread *out);
 
 #endif

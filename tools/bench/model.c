@@ -13,6 +13,7 @@ typedef struct {
     ts_weights *w;
     ts_engine *e;
     int32_t ids[PREFILL];
+    float *logits;   /* [V] */
     int64_t T, past; /* tokens of the prefill; decoded since the position was last set back */
     int64_t linear;  /* a layer that is not full attention, or -1 */
     double bytes, macs,
@@ -64,7 +65,7 @@ static void prefill(void *context, int64_t copy)
         return;
     ts_engine_reset(j->e);
     j->past = 0;
-    keep(j, ts_engine_forward(j->e, j->ids, j->T, 1, NULL, NULL, j->err));
+    keep(j, ts_engine_forward(j->e, j->ids, j->T, 1, j->logits, NULL, j->err));
 }
 
 /* After DECODE tokens the position goes back to where the prefill ended: what the caches hold does not matter. */
@@ -82,7 +83,7 @@ static void decode(void *context, int64_t copy)
             ts_engine_reset(j->e);
     }
     j->past++;
-    keep(j, ts_engine_forward(j->e, j->ids, 1, 1, NULL, NULL, j->err));
+    keep(j, ts_engine_forward(j->e, j->ids, 1, 1, j->logits, NULL, j->err));
 }
 
 static ts_status finish(job *j, ts_match *m, const char *shape)
@@ -170,6 +171,9 @@ static ts_status prepare(job *j)
     ts_engine_options e = {.threads = j->o->threads, .capacity = j->T + DECODE};
     s = ts_engine_new(j->w, ts_profile_find("ts"), &e, &j->e, j->err);
     double packed = ts_now();
+    j->logits = malloc((size_t)j->w->cfg.V * sizeof *j->logits);
+    if (!s && !j->logits)
+        s = ts_no_memory(j->err, (size_t)j->w->cfg.V * sizeof *j->logits);
     for (int64_t t = 0; t < j->T; t++)
         j->ids[t] = (int32_t)((t * 7919 + 1) % j->w->cfg.V);
     if (!s)
@@ -200,6 +204,7 @@ ts_status ts_model_run(const ts_model_options *o, ts_result *out, ts_error *err)
         ts_engine_free(j->e);
         ts_weights_free(j->w);
         ts_region_free(&j->region);
+        free(j->logits);
     }
     free(m);
     free(j);

@@ -51,12 +51,22 @@ static void find_layouts(ts_ggml *g, void *reg)
         g->layout[g->layouts++] = *list;
 }
 
+/* It reports every matrix that it packs. */
+static void no_log(int level, const char *text, void *context)
+{
+    (void)level;
+    (void)text;
+    (void)context;
+}
+
 ts_status ts_ggml_open(const char *folder, ts_ggml **out, ts_error *err)
 {
     ts_ggml *g = *out = calloc(1, sizeof *g);
     if (!g)
         return ts_no_memory(err, sizeof *g);
     ts_status s = ts_ggml_api_open(folder, &g->api, g->library, g->variant, err);
+    if (!s)
+        g->api.log_set(no_log, NULL);
     void *reg = s ? NULL : g->api.backend_init();
     g->device = reg ? g->api.backend_reg_dev_get(reg, 0) : NULL;
     g->backend = g->device ? g->api.backend_cpu_init() : NULL;
