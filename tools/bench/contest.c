@@ -111,9 +111,9 @@ static double guess_schedule(void *context)
 {
     const entrant *e = context;
     int64_t units = ts_op_units(&ts_op_table[e->s->op], e->copies.args[0]), part = units / PART ? units / PART : 1;
-    double start = ts_now();
+    double start = ts_now_on_core();
     e->s->run(e->copies.args[0], 0, part);
-    return (ts_now() - start) * (double)units / (double)part / e->threads;
+    return (ts_now_on_core() - start) * (double)units / (double)part / e->threads;
 }
 
 static void rehearse_schedule(void *context)
@@ -270,6 +270,7 @@ static ts_status one(const ts_contest_options *o, const ts_bench_problem *p, con
     c->shape = shape;
     c->dram = dram;
     c->out = out;
+    c->match.threads = o->threads;
     ts_status s = hold(c, err);
     leave(c);
     return s;

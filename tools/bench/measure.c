@@ -8,13 +8,20 @@
 
 /* A turn lasts TURN or a call. Before it, the contender makes the caches its own again: a matrix of tens of MB
  * needs SETTLE sweeps for that, but not longer than SETTLE_TIME. */
-static const double TURN = 1e6, SETTLE_TIME = 1e8;
+static const double TURN = 1e6, SETTLE_TIME = 3e8;
 enum { SETTLE = 25 };
 
 double ts_now(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+double ts_now_on_core(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
@@ -56,12 +63,13 @@ static void call(ts_contender *c)
     c->next = (c->next + 1) % c->copies;
 }
 
-static double timed(ts_contender *c, int64_t calls)
+static double timed(const ts_match *m, ts_contender *c, int64_t calls)
 {
-    double start = ts_now();
+    double (*now)(void) = m->threads == 1 ? ts_now_on_core : ts_now;
+    double start = now();
     for (int64_t i = 0; i < calls; i++)
         call(c);
-    return (ts_now() - start) / (double)calls;
+    return (now() - start) / (double)calls;
 }
 
 static int64_t clamp(double x, int64_t lo, int64_t hi)
@@ -76,12 +84,12 @@ static int64_t settling(const ts_contender *c, double one)
 }
 
 /* The time of one call, or 0 and the reason to skip it. */
-static double calibrate(ts_contender *c, double seconds)
+static double calibrate(const ts_match *m, ts_contender *c, double seconds)
 {
     double guess = c->guess ? c->guess(c->context) : 0, one = 0;
     if (guess < 2 * seconds * 1e9) {
-        timed(c, 1);
-        one = timed(c, 1);
+        timed(m, c, 1);
+        one = timed(m, c, 1);
         guess = one;
     }
     if (guess > seconds * 1e9) {
@@ -108,11 +116,11 @@ static size_t rounds(const ts_match *m, const double *one, double seconds)
                          TS_MOST_ROUNDS);
 }
 
-static void turn(ts_contender *c, double one, size_t round)
+static void turn(const ts_match *m, ts_contender *c, double one, size_t round)
 {
     for (int64_t i = settling(c, one); i > 0; i--)
         call(c);
-    c->ns[round] = timed(c, c->calls);
+    c->ns[round] = timed(m, c, c->calls);
 }
 
 ts_status ts_match_run(ts_match *m, double seconds, ts_error *err)
@@ -120,7 +128,7 @@ ts_status ts_match_run(ts_match *m, double seconds, ts_error *err)
     double one[TS_MAX_CONTENDERS] = {0};
     for (size_t i = 0; i < m->n; i++)
         if (!m->v[i].skip[0])
-            one[i] = calibrate(&m->v[i], seconds);
+            one[i] = calibrate(m, &m->v[i], seconds);
     m->rounds = rounds(m, one, seconds);
     for (size_t i = 0; i < m->n; i++) {
         m->v[i].ns = calloc(m->rounds, sizeof *m->v[i].ns);
@@ -130,7 +138,7 @@ ts_status ts_match_run(ts_match *m, double seconds, ts_error *err)
     for (size_t r = 0; r < m->rounds; r++)
         for (size_t i = 0; i < m->n; i++)
             if (!m->v[i].skip[0])
-                turn(&m->v[i], one[i], r);
+                turn(m, &m->v[i], one[i], r);
     return TS_OK;
 }
 

@@ -12,7 +12,9 @@ typedef struct {
     double median, low, high; /* quartiles */
 } ts_spread;
 
-double ts_now(void); /* nanoseconds */
+double ts_now(void); /* nanoseconds on the wall */
+/* Nanoseconds that this thread was on a core: others that want the core cost it no time. */
+double ts_now_on_core(void);
 /* n >= 1; sorts x. */
 ts_spread ts_spread_of(double *x, size_t n);
 
@@ -46,6 +48,7 @@ enum { TS_MAX_CONTENDERS = 64, TS_LEAST_ROUNDS = 5, TS_MOST_ROUNDS = 201 };
 typedef struct {
     ts_contender v[TS_MAX_CONTENDERS];
     size_t n;
+    int threads; /* one is timed by ts_now_on_core, several by ts_now */
     size_t rounds;
 } ts_match;
 

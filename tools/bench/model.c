@@ -89,6 +89,7 @@ static void decode(void *context, int64_t copy)
 static ts_status finish(job *j, ts_match *m, const char *shape)
 {
     size_t begin = j->out->n;
+    m->threads = j->o->threads;
     ts_status s = ts_match_run(m, j->o->seconds, j->err);
     if (!s && j->failed)
         s = TS_BAD;

@@ -112,9 +112,9 @@ static void run_dots(void *context, int64_t copy)
 static double guess_dots(void *context)
 {
     const ts_ggml_problem *p = context;
-    double start = ts_now();
+    double start = ts_now_on_core();
     dots(p, p->weights.base, 0, 16);
-    return (ts_now() - start) * (double)p->N / 16 / p->threads;
+    return (ts_now_on_core() - start) * (double)p->N / 16 / p->threads;
 }
 
 static void run_mul_mat(void *context, int64_t copy)
