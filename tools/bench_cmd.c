@@ -1,4 +1,6 @@
 /* touchstone bench: how fast is every schedule, beside what the machine and others can do? */
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -59,6 +61,21 @@ static int parse(int argc, char **argv, settings *s)
     return ts_options_parse(argc, argv, &c);
 }
 
+/* Not after an hour of timing. */
+static ts_status check_folder(const char *path, ts_error *err)
+{
+    char folder[512];
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    size_t n = slash ? (size_t)(slash - path) + 1 : 0;
+    if (!path)
+        return TS_OK;
+    if (n >= sizeof folder)
+        return ts_fail(err, TS_BAD, path, NULL, "the path is too long");
+    snprintf(folder, sizeof folder, "%.*s", n ? (int)n : 1, n ? path : ".");
+    return access(folder, W_OK) == 0 ? TS_OK
+                                     : ts_fail(err, TS_BAD, path, NULL, "cannot write: %s", strerror(errno));
+}
+
 static ts_status check(settings *s, ts_error *err)
 {
     bool both = !s->footprint || strcmp(s->footprint, "both") == 0;
@@ -74,7 +91,8 @@ static ts_status check(settings *s, ts_error *err)
         return ts_fail(err, TS_USAGE, NULL, "--tolerance", "from 0 to below 1");
     if (s->model && (s->o.op || s->o.schedule || s->o.shape))
         return ts_fail(err, TS_USAGE, NULL, "--model", "times the whole engine, not one operation");
-    return TS_OK;
+    ts_status status = check_folder(s->json, err);
+    return status ? status : check_folder(s->plot, err);
 }
 
 /* OpenBLAS reads its environment before main: this program starts once more with it set. Once, so that a core it

@@ -73,6 +73,8 @@ static cJSON *row_json(const ts_row *row)
     }
     if (row->macs > 0)
         cJSON_AddNumberToObject(o, "macs_per_ns", row->macs / row->ns.median);
+    if (row->tokens > 0)
+        cJSON_AddNumberToObject(o, "tokens_per_s", 1e9 * row->tokens / row->ns.median);
     if (row->prepared > 0)
         cJSON_AddNumberToObject(o, "prepared_ns", row->prepared);
     cJSON *ratios = cJSON_AddObjectToObject(o, "ratios");

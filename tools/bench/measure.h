@@ -35,6 +35,7 @@ typedef struct {
     void *context;
     int64_t copies;     /* of what it streams through; turns cycle over them */
     double bytes, macs; /* moved, multiplied in a call; 0: not counted */
+    double tokens;      /* of a model in a call; 0: this is no model */
     double prepared;    /* nanoseconds of packing, before; 0: none */
     /* set by ts_match_run */
     int64_t next;   /* copy */

@@ -111,6 +111,7 @@ static ts_status time_prefill(job *j, ts_match *m)
     char shape[96];
     ts_contender *c = ts_match_add(m, "prefill", TS_SCHEDULE);
     c->run = prefill;
+    c->tokens = (double)j->T;
     c->context = j;
     c->macs = j->macs * (double)j->T + j->head_macs;
     ts_add_peak(m, &j->out->quiet, unit(j));
@@ -124,6 +125,7 @@ static ts_status time_decode(job *j, ts_match *m)
     size_t bytes = ((size_t)j->bytes + 511) / 512 * 512;
     ts_contender *c = ts_match_add(m, "decode", TS_SCHEDULE);
     c->run = decode;
+    c->tokens = 1;
     c->context = j;
     c->bytes = j->bytes;
     c->macs = j->macs + j->head_macs;

@@ -67,6 +67,7 @@ ts_status ts_result_match(ts_result *r, const char *op, const char *shape, const
         row->disturbed = disturbed;
         row->bytes = c->bytes;
         row->macs = c->macs;
+        row->tokens = c->tokens;
         row->runs = m->rounds;
         row->ns = ts_match_time(m, c);
         add_ratios(row, m, c);

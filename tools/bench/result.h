@@ -18,8 +18,8 @@ typedef struct {
     char op[24], shape[96], footprint[8], name[64];
     ts_contender_kind kind;
     bool disturbed;
-    double bytes, macs, prepared; /* as in ts_contender */
-    size_t runs;                  /* rounds */
+    double bytes, macs, tokens, prepared; /* as in ts_contender */
+    size_t runs;                          /* rounds */
     ts_spread ns;
     ts_ratio ratio[TS_MAX_RATIOS];
     size_t ratios;

@@ -35,6 +35,8 @@ static void print_row(const ts_row *row, FILE *f)
     fputs(" ", f);
     for (size_t i = 0; i < row->ratios; i++)
         fprintf(f, " %.3gx %s", row->ratio[i].v.median, row->ratio[i].to);
+    if (row->tokens > 0)
+        fprintf(f, "  %.1f tokens/s", 1e9 * row->tokens / row->ns.median);
     if (row->prepared > 0) {
         print_time(row->prepared, pack, sizeof pack);
         fprintf(f, "  (prepared in %s)", pack);
