@@ -87,11 +87,10 @@ static int64_t settling(const ts_contender *c, double one)
 static double calibrate(const ts_match *m, ts_contender *c, double seconds)
 {
     double guess = c->guess ? c->guess(c->context) : 0, one = 0;
-    if (guess < 2 * seconds * 1e9) {
-        timed(m, c, 1);
-        one = timed(m, c, 1);
-        guess = one;
-    }
+    if (guess < 2 * seconds * 1e9)
+        guess = timed(m, c, 1);
+    if (guess <= seconds * 1e9)
+        guess = one = timed(m, c, 1); /* the first one may have been cold */
     if (guess > seconds * 1e9) {
         snprintf(c->skip, sizeof c->skip, "one call takes %.3g s, more than --seconds %g", guess / 1e9, seconds);
         return 0;

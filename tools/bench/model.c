@@ -6,7 +6,7 @@
 #include "bench/footprint.h"
 #include "engine.h"
 
-enum { PREFILL = 512, DECODE = 64 };
+enum { PREFILL = 512, DECODE = 64, PART = 16 };
 
 typedef struct {
     const ts_model_options *o;
@@ -64,11 +64,20 @@ static void prefill(void *context, int64_t copy)
     if (j->failed)
         return;
     ts_engine_reset(j->e);
-    j->past = 0;
     keep(j, ts_engine_forward(j->e, j->ids, j->T, 1, j->logits, NULL, j->err));
 }
 
-/* After DECODE tokens the position goes back to where the prefill ended: what the caches hold does not matter. */
+static double guess_prefill(void *context)
+{
+    job *j = context;
+    int64_t part = j->T < PART ? j->T : PART;
+    double start = ts_now_on_core();
+    ts_engine_reset(j->e);
+    keep(j, ts_engine_forward(j->e, j->ids, part, 1, j->logits, NULL, j->err));
+    return (ts_now_on_core() - start) * (double)j->T / (double)part;
+}
+
+/* Behind T tokens; after DECODE more the position goes back there. What the caches hold does not matter. */
 static void decode(void *context, int64_t copy)
 {
     job *j = context;
@@ -111,6 +120,7 @@ static ts_status time_prefill(job *j, ts_match *m)
     char shape[96];
     ts_contender *c = ts_match_add(m, "prefill", TS_SCHEDULE);
     c->run = prefill;
+    c->guess = guess_prefill;
     c->tokens = (double)j->T;
     c->context = j;
     c->macs = j->macs * (double)j->T + j->head_macs;
@@ -139,7 +149,7 @@ static ts_status time_decode(job *j, ts_match *m)
     ts_add_bandwidth(m, &j->bandwidth, 1, false);
     ts_add_peak(m, &j->out->quiet, unit(j));
     snprintf(shape, sizeof shape, "%.60s T=1", j->o->folder);
-    prefill(j, 0);
+    j->past = DECODE;
     return finish(j, m, shape);
 }
 
