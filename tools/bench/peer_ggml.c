@@ -12,7 +12,7 @@
 
 /* Rows are quantised by ggml, DISTINCT of them, and repeated: its quantiser takes seconds for a whole matrix, and
  * no kernel's time depends on the values. */
-enum { LAYOUTS = 4, DISTINCT = 64, GRAPH = 8, SUPER_BLOCK = 256, COMPARED = 64 };
+enum { LAYOUTS = 4, DISTINCT = 64, GRAPH = 8, SUPER_BLOCK = 256, COMPARED = 64, MOST_COPIES = 8192 };
 
 struct ts_ggml {
     ts_ggml_api api;
@@ -228,6 +228,9 @@ static ts_status begin(ts_ggml_problem *p, bool dram, ts_error *err)
     p->row = p->g->api.row_size(TS_GGML_Q4_K, p->K);
     p->code_row = p->g->api.row_size(TS_GGML_Q8_K, p->K);
     p->copies = ts_copies_for((size_t)p->N * p->row, dram);
+    if (p->copies > MOST_COPIES)
+        return ts_fail(err, TS_BAD, NULL, "ggml", "so small a matrix comes from no memory: %lld copies make 1 GiB",
+                       (long long)p->copies);
     double weights = (double)p->copies * (double)p->N * (double)p->row;
     double results = (double)p->copies * (double)(p->T * p->N) * sizeof(float);
     ts_status s = ts_memory_for(weights * (1 + p->g->layouts) + results * p->g->layouts, err);
