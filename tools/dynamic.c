@@ -31,6 +31,14 @@ ts_status ts_dynamic_object(void *library, const char *path, const char *name, c
     return *out ? TS_OK : ts_fail(err, TS_BAD, path, name, "no such symbol: not a plugin (docs/schedules.md)");
 }
 
+/* POSIX says that the bits of what dlsym returns are the function's. */
+ts_status ts_dynamic_function(void *library, const char *path, const char *name, ts_function *out, ts_error *err)
+{
+    void *address = dlsym(library, name);
+    memcpy(out, &address, sizeof *out);
+    return address ? TS_OK : ts_fail(err, TS_BAD, path, name, "there is no function of this name in it");
+}
+
 void ts_dynamic_close(void *library)
 {
     if (library)

@@ -8,6 +8,9 @@
 ts_status ts_dynamic_open(const char *path, void **out, ts_error *err);
 /* The address of an object (not a function: C11 has no conversion for those). */
 ts_status ts_dynamic_object(void *library, const char *path, const char *name, const void **out, ts_error *err);
+/* The address of a function, to be called as what it is. Also of one in a library that this one needs. */
+typedef void (*ts_function)(void);
+ts_status ts_dynamic_function(void *library, const char *path, const char *name, ts_function *out, ts_error *err);
 void ts_dynamic_close(void *library); /* NULL is fine */
 
 #endif

@@ -181,9 +181,12 @@ static ts_status operands(int argc, char **argv, const ts_command_line *c, ts_er
     return TS_OK;
 }
 
-/* An error is reported as JSON even when --json stands after it. */
-static bool wants_json(int argc, char **argv)
+/* An error is reported as JSON even when --json stands after it; not if it names a file. */
+static bool wants_json(int argc, char **argv, const ts_command_line *c)
 {
+    for (size_t i = 0; i < c->n; i++)
+        if (strcmp(c->option[i].name, "json") == 0 && c->option[i].kind != TS_OPT_FLAG)
+            return false;
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
         if (strcmp(argv[i], "--json") == 0)
             return true;
@@ -194,7 +197,7 @@ int ts_options_parse(int argc, char **argv, const ts_command_line *c)
 {
     struct option longs[TS_MAX_OPTIONS + 2];
     char letters[2 * TS_MAX_OPTIONS + 2];
-    bool json = wants_json(argc, argv);
+    bool json = wants_json(argc, argv, c);
     ts_error err = {0};
     ts_status status = TS_OK;
     describe(c, longs, letters);

@@ -6,12 +6,14 @@
 #ifndef TS_FAST_CPU_ISA_H
 #define TS_FAST_CPU_ISA_H
 
+#include "cpu/probe.h"
 #include "schedule.h"
 
 typedef struct {
     const char *name;
     bool (*present)(void);
     const ts_schedule *const *schedules; /* NULL behind the last */
+    const ts_probe *probe;               /* NULL: bench uses the portable one */
 } ts_isa;
 
 /* Those of the architecture this was built for, best first; name NULL behind the last. One file per architecture.

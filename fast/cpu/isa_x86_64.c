@@ -16,7 +16,7 @@ static bool has_avx512(void)
 }
 
 const ts_isa ts_isas[] = {
-    {"avx512", has_avx512, ts_avx512_schedules},
-    {"avx2", has_avx2, ts_avx2_schedules},
-    {NULL, NULL, NULL},
+    {"avx512", has_avx512, ts_avx512_schedules, &ts_avx512_probe},
+    {"avx2", has_avx2, ts_avx2_schedules, &ts_avx2_probe},
+    {NULL, NULL, NULL, NULL},
 };

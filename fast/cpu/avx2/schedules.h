@@ -1,9 +1,12 @@
 #ifndef TS_FAST_AVX2_SCHEDULES_H
 #define TS_FAST_AVX2_SCHEDULES_H
 
+#include "cpu/probe.h"
 #include "schedule.h"
 
 /* In order of preference, NULL behind the last. */
 extern const ts_schedule *const ts_avx2_schedules[];
+
+extern const ts_probe ts_avx2_probe;
 
 #endif
