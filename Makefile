@@ -12,9 +12,9 @@ ifeq ($(origin CC),default)
 CC = gcc
 endif
 B ?= build
-PACKAGES = gcc libc6-dev pkg-config libcmocka-dev libopenblas-dev libcjson-dev \
+PACKAGES = gcc libc6-dev pkg-config libcmocka-dev libopenblas0-pthread libcjson-dev \
 	libpcre2-dev libutf8proc-dev libssl-dev libmpfr-dev patch
-LIBRARIES = libcjson libpcre2-8 libutf8proc libcrypto openblas
+LIBRARIES = libcjson libpcre2-8 libutf8proc libcrypto
 
 # The same bits with and without -mfma; ten times faster with it.
 FMA := $(shell grep -qw fma /proc/cpuinfo 2>/dev/null && grep -qw avx2 /proc/cpuinfo && echo -mfma -mavx2)
@@ -24,7 +24,7 @@ BASE = -std=c11 -D_XOPEN_SOURCE=700 -g -O3 -ffp-contract=off -fno-fast-math $(FM
 CFLAGS ?=
 PREFIX ?= /usr/local
 DESTDIR ?=
-LDLIBS = $(shell pkg-config --libs $(LIBRARIES)) -lm -fopenmp
+LDLIBS = $(shell pkg-config --libs $(LIBRARIES)) -lm -fopenmp -ldl
 LIBCFLAGS := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(LIBRARIES) 2>/dev/null))
 
 # Schedules of other architectures, and what tells their CPUs apart, stay out.

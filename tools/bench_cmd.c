@@ -95,24 +95,6 @@ static ts_status check(settings *s, ts_error *err)
     return status ? status : check_folder(s->plot, err);
 }
 
-/* OpenBLAS reads its environment before main: this program starts once more with it set. Once, so that a core it
- * does not know is reported instead. */
-static void start_for_blas(const settings *s, int argc, char **argv)
-{
-    char threads[24], *again[512];
-    const char *core = ts_blas_core_type();
-    if (!core || getenv("OPENBLAS_CORETYPE") || argc + 2 > (int)(sizeof again / sizeof *again))
-        return;
-    snprintf(threads, sizeof threads, "%d", s->o.threads);
-    if (setenv("OPENBLAS_CORETYPE", core, 1) || setenv("OPENBLAS_NUM_THREADS", threads, 1))
-        return;
-    again[0] = "touchstone";
-    for (int i = 0; i <= argc; i++)
-        again[i + 1] = argv[i]; /* argv[0] is "bench", argv[argc] is NULL */
-    fflush(NULL);
-    execv("/proc/self/exe", again);
-}
-
 static ts_status save_plot(const ts_result *r, const char *path, ts_error *err)
 {
     char *text = NULL;
@@ -167,17 +149,16 @@ static ts_status bench(settings *s, ts_error *err)
 {
     ts_plugins plugins;
     ts_result result = {0};
-    ts_blas blas = {0};
+    ts_openblas blas = {0};
     ts_status status = ts_plugins_open(s->plugin.text, s->plugin.n, &plugins, err);
     s->o.extra = plugins.schedule;
     if (!status)
         status = ts_contests_check(&s->o, err);
     if (!status && s->ggml)
         status = ts_ggml_open(s->ggml, &s->o.ggml, err);
-    if (!status && s->blas) {
-        blas = ts_blas_open(s->o.threads);
-        s->o.blas = &blas;
-    }
+    if (!status && s->blas)
+        status = ts_openblas_open(ts_blas_core_type(), s->o.threads, &blas, err);
+    s->o.blas = s->blas ? &blas : NULL;
     if (!status)
         status = run(s, &result, err);
     ts_ggml_close(s->o.ggml);
@@ -197,8 +178,6 @@ int ts_cmd_bench(int argc, char **argv)
     if (!status && s.compare) {
         status = ts_result_compare(s.compare, s.newer, (double)s.tolerance, &err);
     } else if (!status) {
-        if (s.blas)
-            start_for_blas(&s, argc, argv);
         status = bench(&s, &err);
     }
     return status == TS_OK || status == TS_DIFFERS ? (int)status : ts_tool_fail(status, &err, false);

@@ -25,6 +25,12 @@ ts_status ts_dynamic_open(const char *path, void **out, ts_error *err)
                 : ts_fail(err, TS_BAD, path, NULL, "not a shared object that can be loaded: %s", reason(file));
 }
 
+ts_status ts_dynamic_installed(const char *name, void **out, ts_error *err)
+{
+    *out = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    return *out ? TS_OK : ts_fail(err, TS_USAGE, name, NULL, "not installed: %s", reason(name));
+}
+
 ts_status ts_dynamic_object(void *library, const char *path, const char *name, const void **out, ts_error *err)
 {
     *out = dlsym(library, name);

@@ -6,6 +6,8 @@
 
 /* `path` is a file, never a name looked up in the library path. Everything it needs must resolve now. */
 ts_status ts_dynamic_open(const char *path, void **out, ts_error *err);
+/* One of the system's, by its soname. TS_USAGE: it is not installed. */
+ts_status ts_dynamic_installed(const char *name, void **out, ts_error *err);
 /* The address of an object (not a function: C11 has no conversion for those). */
 ts_status ts_dynamic_object(void *library, const char *path, const char *name, const void **out, ts_error *err);
 /* The address of a function, to be called as what it is. Also of one in a library that this one needs. */

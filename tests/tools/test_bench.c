@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/folder.h"
+#include "bench/peer_blas.h"
 #include "bench/result.h"
 #include "format/json.h"
 #include "schedule.h"
@@ -239,26 +240,15 @@ static void errors(void **state)
     fails(TS_BAD, "cannot open", "--compare", "/nonexistent/a", "/nonexistent/b", NULL);
 }
 
-/* OpenBLAS chooses its core before main: the command itself is run, three folders above this program. */
 static void old_blas_core(void **state)
 {
-    char path[4096], shell[4400], text[8192];
-    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
     (void)state;
-    assert_true(n > 0);
-    path[n] = '\0';
-    for (int i = 0; i < 3; i++)
-        *strrchr(path, '/') = '\0';
-    snprintf(
-        shell, sizeof shell,
-        "OPENBLAS_CORETYPE=PRESCOTT '%s/touchstone' bench --op matmul_a64s8 --shape 512,16,64 --footprint cache "
-        "--seconds 0.01 --peer-blas",
-        path);
-    FILE *f = popen(shell, "r");
-    assert_non_null(f);
-    text[fread(text, 1, sizeof text - 1, f)] = '\0';
-    assert_int_equal(pclose(f), 0);
-    assert_non_null(strstr(text, "SKIP openblas.sgemm: its core is Prescott"));
+    ts_openblas old = {.core = "Prescott", .threads = 1};
+    ts_blas_problem *p;
+    ts_match m = {0};
+    ts_error err;
+    assert_int_equal(ts_blas_enter(&old, 512, 16, 64, &m, &p, &err), TS_BAD);
+    assert_non_null(strstr(err.reason, "its core is Prescott"));
 }
 
 int main(void)

@@ -15,7 +15,7 @@ typedef struct {
     double seconds;                  /* a contender gets */
     const ts_schedule *const *extra; /* of plugins, NULL behind the last */
     ts_ggml *ggml;                   /* NULL: no such peer */
-    const ts_blas *blas;             /* NULL: no such peer */
+    const ts_openblas *blas;             /* NULL: no such peer */
     bool quiet;                      /* no tables */
 } ts_contest_options;
 

@@ -7,9 +7,8 @@
 #include "cpu/isa.h"
 #include "num/generate.h"
 
-#include <cblas.h> /* last: it defines I */
-
 struct ts_blas_problem {
+    const ts_openblas *blas;
     int T, N, K;
     ts_region x, w, y;
 };
@@ -21,12 +20,6 @@ const char *ts_blas_core_type(void)
     if (ts_isa_runs("avx512"))
         return "SKYLAKEX";
     return ts_isa_runs("avx2") ? "HASWELL" : NULL;
-}
-
-ts_blas ts_blas_open(int threads)
-{
-    openblas_set_num_threads(threads);
-    return (ts_blas){openblas_get_corename(), threads};
 }
 
 static bool old_core(const char *core)
@@ -43,8 +36,8 @@ static void run(void *context, int64_t copy)
 {
     const ts_blas_problem *p = context;
     (void)copy;
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, p->T, p->N, p->K, 1.0f, (const float *)(void *)p->x.base,
-                p->K, (const float *)(void *)p->w.base, p->K, 0.0f, (float *)(void *)p->y.base, p->N);
+    p->blas->f32(p->T, p->N, p->K, (const float *)(void *)p->x.base, (const float *)(void *)p->w.base,
+                 (float *)(void *)p->y.base);
 }
 
 static ts_status reals(int64_t n, uint32_t stream, ts_region *out, ts_error *err)
@@ -53,17 +46,17 @@ static ts_status reals(int64_t n, uint32_t stream, ts_region *out, ts_error *err
     return s ? s : ts_generate("uniform:-1:1", 1, stream, (float *)(void *)out->base, n, err);
 }
 
-ts_status ts_blas_enter(const ts_blas *b, int64_t T, int64_t N, int64_t K, ts_match *m, ts_blas_problem **out,
+ts_status ts_blas_enter(const ts_openblas *b, int64_t T, int64_t N, int64_t K, ts_match *m, ts_blas_problem **out,
                         ts_error *err)
 {
     double bytes = 4.0 * ((double)T * (double)K + (double)N * (double)K + (double)T * (double)N);
     if (old_core(b->core))
-        return ts_fail(err, TS_BAD, NULL, "OpenBLAS", "its core is %s: no yardstick (set OPENBLAS_CORETYPE)",
+        return ts_fail(err, TS_BAD, NULL, "OpenBLAS", "its core is %s: no yardstick",
                        b->core);
     ts_blas_problem *p = *out = calloc(1, sizeof *p);
     if (!p)
         return ts_no_memory(err, sizeof *p);
-    *p = (ts_blas_problem){.T = (int)T, .N = (int)N, .K = (int)K};
+    *p = (ts_blas_problem){.blas = b, .T = (int)T, .N = (int)N, .K = (int)K};
     ts_status s = ts_memory_for(bytes, err);
     if (!s)
         s = reals(T * K, 1, &p->x, err);
