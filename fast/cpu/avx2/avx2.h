@@ -1,5 +1,5 @@
-/* AVX2 and FMA, under the names that the schedules use: v_ on vectors of VEC floats. The AVX-512 header has the same
- * ones, so that fast/cpu/vector is written once. */
+/* AVX2 and FMA, under the names that the schedules use: v_ on vectors of VEC floats. The AVX-512 header has the
+ * same ones, so that fast/cpu/vector is written once. */
 #ifndef TS_FAST_AVX2_H
 #define TS_FAST_AVX2_H
 
@@ -237,7 +237,8 @@ static inline vec v_pairs(vec a, vec b)
     return _mm256_hadd_ps(a, b);
 }
 
-/* The butterfly over 16 lanes, masks 1, 2, 4, 8, for DOTS of them at once. t[i][s] holds lanes s*VEC on of the i-th.
+/* The butterfly over 16 lanes, masks 1, 2, 4, 8, for DOTS of them at once. t[i][s] holds lanes s*VEC on of the
+ * i-th.
  */
 enum { DOTS = 4 };
 static inline void v_trees(vec t[DOTS][STRIPS], float *out)

@@ -19,7 +19,8 @@ static inline vec v_all(float x)
 /* The first n lanes, none for n <= 0. */
 static inline vmask v_first(int64_t n)
 {
-    return n >= VEC ? (vmask)0xffff : n <= 0 ? (vmask)0 : (vmask)((1u << n) - 1);
+    int few = n >= VEC ? VEC : n <= 0 ? 0 : (int)n;
+    return _cvtu32_mask16((1u << few) - 1u);
 }
 
 static inline vec v_load(const float *p)

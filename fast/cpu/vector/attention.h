@@ -1,13 +1,14 @@
-/* The body of attention.c of every isa, whose header comes first. Keys and values are read once for all rows (a row:
- * one token's query in one head) of a group that share a kv head. The merge needs the maximum over all partitions
- * before it can add the first: a first sweep over the keys makes and keeps the weights, a second one adds the
- * values. Without memory to keep them in, they are made again: the same bits. */
+/* The body of attention.c of every isa, whose header comes first. Keys and values are read once for all rows (a
+ * row: one token's query in one head) of a group that share a kv head. The merge needs the maximum over all
+ * partitions before it can add the first: a first sweep over the keys makes and keeps the weights, a second one
+ * adds the values. Without memory to keep them in, they are made again: the same bits. */
 #include <stdlib.h>
 #include <string.h>
 #include "cpu/vector/dot32.h"
 #include "cpu/vector/elementary.h"
 
-/* With constants for R, n, K and C: only so do the loops over them unroll, and the accumulators become registers. */
+/* With constants for R, n, K and C: only so do the loops over them unroll, and the accumulators become registers.
+ */
 #define UNROLLED static inline __attribute__((always_inline))
 
 enum { PART = 128, ROWS = 8, BLOCKS = 4, MAX_D = 1024, CHUNK = 32, AHEAD = 16, LINE = 64, ACCUMULATORS = VEC };
@@ -30,9 +31,9 @@ typedef struct {
 
 typedef struct {
     const ts_attention_args *a;
-    int64_t kvh, end;      /* no row sees a key from here on */
-    int64_t at[2 * PART];  /* offset in the pools of each key of this partition and the next */
-    part *kept;            /* [BLOCKS][parts] or NULL */
+    int64_t kvh, end;     /* no row sees a key from here on */
+    int64_t at[2 * PART]; /* offset in the pools of each key of this partition and the next */
+    part *kept;           /* [BLOCKS][parts] or NULL */
     int blocks;
     block block[BLOCKS];
 } group;
@@ -121,7 +122,8 @@ UNROLLED void rest(const void *k, const float *x, const int64_t *at, int64_t c, 
     }
 }
 
-/* out[i * n + r] = row r of n (laid out for R) times key i of K, in order dot32: strip by strip, one tree for all. */
+/* out[i * n + r] = row r of n (laid out for R) times key i of K, in order dot32: strip by strip, one tree for all.
+ */
 UNROLLED void dots(const void *k, const float *q, const int64_t *at, int64_t D, int R, int n, int K, int dtype,
                    float *out)
 {
@@ -281,7 +283,7 @@ static void weigh(const group *g, const block *b, int64_t p, part *w)
 
 /* acc = chain over keys i .. end, for rows that see them all, or the rows that do. */
 UNROLLED void chain(const group *g, const part *w, int64_t c, vmask m, int i, int end, int R, int C, int whole,
-                         int all, int dtype, vec *acc)
+                    int all, int dtype, vec *acc)
 {
     const void *v = g->a->kv.v;
     for (; i < end; i++) {
@@ -297,9 +299,10 @@ UNROLLED void chain(const group *g, const part *w, int64_t c, vmask m, int i, in
     }
 }
 
-/* C vectors of channels of a partition, from c on, join the outputs; unless `whole`, C is 1 and has the lanes of m. */
+/* C vectors of channels of a partition, from c on, join the outputs; unless `whole`, C is 1 and has the lanes of m.
+ */
 UNROLLED void join(const group *g, const block *b, const part *w, int64_t p, int64_t c, vmask m, int R, int C,
-                        int whole, int dtype)
+                   int whole, int dtype)
 {
     const ts_attention_args *a = g->a;
     vec acc[ACCUMULATORS];

@@ -1,6 +1,6 @@
-/* The body of gdn_chunk64.c of every isa, whose header comes first. All work is products of small matrices, in tiles
- * of R rows by C vectors that stay in registers. What a tile reads is copied into arrays padded with zeros: a padded
- * row or column is computed and not stored. */
+/* The body of gdn_chunk64.c of every isa, whose header comes first. All work is products of small matrices, in
+ * tiles of R rows by C vectors that stay in registers. What a tile reads is copied into arrays padded with zeros: a
+ * padded row or column is computed and not stored. */
 #include <string.h>
 #include "cpu/vector/elementary.h"
 
@@ -133,8 +133,8 @@ static void load_columns(chunk *w, int64_t v, int64_t n)
         int64_t row = (w->t + i) * a->Hv + w->h, left = i < w->L ? n : 0;
         vec beta = v_all(i < w->L ? a->beta[row] : 0.0f);
         for (int64_t e = 0; e < WIDE; e += VEC)
-            v_store(w->V[i] + e, left ? v_mul(beta, v_load_some(a->v + row * a->Dv + v + e, v_first(left - e)))
-                                      : v_all(0.0f));
+            v_store(w->V[i] + e,
+                    left ? v_mul(beta, v_load_some(a->v + row * a->Dv + v + e, v_first(left - e))) : v_all(0.0f));
     }
 }
 
@@ -166,8 +166,8 @@ static void outputs(const chunk *w, int64_t v, int64_t n)
         for (int r = 0; r < R; r++)
             for (int j = 0; j <= r; j++)
                 for (int c = 0; c < C; c++)
-                    acc[r * C + c] =
-                        v_fma(v_all(w->P[i + r][i + j]), v_load(w->V[i + j] + c * VEC), acc[r * C + c]);
+                    acc[r * C + c] = v_fma(v_all(w->P[i + r][i + j]), v_load(w->V[i + j] + c * VEC),
+                                           acc[r * C + c]);
         for (int r = 0; r < R; r++)
             for (int c = 0; c < C && i + r < w->L; c++)
                 v_store_some(a->o + ((w->t + i + r) * a->Hv + w->h) * a->Dv + v + c * VEC, v_first(n - c * VEC),

@@ -5,7 +5,12 @@
 #include <stdbool.h>
 #include "cpu/vector/elementary.h"
 
-enum { COLUMNS = 4, WIDE = COLUMNS * VEC, MAX_DK = 128, LINE = 16 }; /* vectors and floats in a block, floats in a line */
+enum {
+    COLUMNS = 4,
+    WIDE = COLUMNS * VEC,
+    MAX_DK = 128,
+    LINE = 16
+}; /* vectors and floats in a block, floats in a line */
 
 /* Columns j .. j+width of value head h, which reads key head kh. */
 typedef struct {
