@@ -70,6 +70,9 @@ static const shape shapes[] = {
     {.op = TS_OP_MATMUL_A64S8, .dim = {37, 9, 64}, .w = W_MLX4},
     {.op = TS_OP_MATMUL_A64S8, .dim = {7, 9, 320}, .w = W_MLX8},
     {.op = TS_OP_MATMUL_A64S8, .dim = {7, 9, 832}, .w = W_MLX4},
+    {.op = TS_OP_MATMUL_A64S8, .dim = {1, 100, 832}, .w = W_MLX4},
+    {.op = TS_OP_MATMUL_A64S8, .dim = {1, 33, 192}, .w = W_MLX8},
+    {.op = TS_OP_MATMUL_A64S8, .dim = {109, 150, 576}, .w = W_MLX4},
 };
 enum { SHAPES = sizeof shapes / sizeof *shapes, PAGE = 16, MORE = 4 };
 

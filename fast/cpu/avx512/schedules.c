@@ -3,7 +3,11 @@
 #include <stddef.h>
 
 /* One line per schedule, in order of preference: the engine takes the first that accepts. */
-#define TS_SCHEDULES(X) X(ts_residual_add_avx512)
+#define TS_SCHEDULES(X)          \
+    X(ts_residual_add_avx512)    \
+    X(ts_matmul_a64s8_m1_avx512) \
+    X(ts_matmul_a64s8_m8_avx512) \
+    X(ts_matmul_a64s8_m9_avx512)
 
 #define DECLARE(schedule) extern const ts_schedule schedule;
 #define ADDRESS(schedule) &schedule,
