@@ -108,14 +108,28 @@ TS_INLINE ts_f32x16 ts_lower_bf16(ts_i32x16 v)
     return _mm512_castsi512_ps(_mm512_slli_epi32(v, 16));
 }
 
-/* Into L1, or no further than L2. */
+/* Into L1, or no further than L2: one line, or four. */
 TS_INLINE void ts_prefetch_l1(const void *p)
 {
     _mm_prefetch((const char *)p, _MM_HINT_T0);
 }
+TS_INLINE void ts_prefetch4_l1(const uint8_t *p)
+{
+    ts_prefetch_l1(p);
+    ts_prefetch_l1(p + 64);
+    ts_prefetch_l1(p + 128);
+    ts_prefetch_l1(p + 192);
+}
 TS_INLINE void ts_prefetch_l2(const void *p)
 {
     _mm_prefetch((const char *)p, _MM_HINT_T1);
+}
+TS_INLINE void ts_prefetch4_l2(const uint8_t *p)
+{
+    ts_prefetch_l2(p);
+    ts_prefetch_l2(p + 64);
+    ts_prefetch_l2(p + 128);
+    ts_prefetch_l2(p + 192);
 }
 
 #endif

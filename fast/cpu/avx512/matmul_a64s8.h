@@ -41,29 +41,32 @@ TS_INLINE const uint8_t *ts_a64_panel(const ts_matrix *w, int64_t n)
     return (const uint8_t *)w->packed + n / TS_A64_ROWS * (w->K / TS_A64_GROUP) * ts_a64_block(w);
 }
 
-/* D of R rows: every row meets all 64 codes of 16 outputs. Up to 8 rows have two accumulators each, or the adds
- * would wait for each other. */
-TS_INLINE void ts_a64_dots(int R, int bits, const uint8_t *block, const int8_t *code, int64_t K, ts_i32x16 *D)
+/* A block, or most of it. Straight lines: gcc leaves loops of prefetches as they are. */
+TS_INLINE void ts_a64_prefetch_l1(int bits, const uint8_t *block)
 {
-    ts_i32x16 c[2 * TS_A64_TALLEST];
-    const int other = R <= TS_A64_PAIRED ? R : 0;
-    for (int r = 0; r < R + other; r++)
-        c[r] = ts_zero_i16();
-    for (int j = 0; j < 8; j++) {
-        ts_i32x16 line = ts_load_line(block + TS_A64_LINE * j);
-        ts_i32x16 u = bits == 4 ? ts_low_nibbles(line) : line;
-        ts_i32x16 v = bits == 4 ? ts_high_nibbles(line) : ts_load_line(block + TS_A64_LINE * (8 + j));
-        for (int r = 0; r < R; r++)
-            c[r] = ts_dot4(c[r], u, ts_all_bytes4(code + r * K + 4 * j));
-        for (int r = 0; r < R; r++)
-            c[other + r] = ts_dot4(c[other + r], v, ts_all_bytes4(code + r * K + 32 + 4 * j));
+    ts_prefetch4_l1(block);
+    ts_prefetch4_l1(block + 4 * TS_A64_LINE);
+    if (bits == 8) {
+        ts_prefetch4_l1(block + 8 * TS_A64_LINE);
+        ts_prefetch4_l1(block + 12 * TS_A64_LINE);
     }
-    for (int r = 0; r < R; r++)
-        D[r] = other ? ts_add_i16(c[r], c[other + r]) : c[r];
+    ts_prefetch_l1(block + TS_A64_LINE * bits * 2);
+}
+TS_INLINE void ts_a64_prefetch_l2(int bits, const uint8_t *block)
+{
+    ts_prefetch4_l2(block);
+    ts_prefetch4_l2(block + 4 * TS_A64_LINE);
+    if (bits == 8) {
+        ts_prefetch4_l2(block + 8 * TS_A64_LINE);
+        ts_prefetch4_l2(block + 12 * TS_A64_LINE);
+    }
+    ts_prefetch_l2(block + TS_A64_LINE * bits * 2);
 }
 
-TS_INLINE void ts_a64_aux(const uint8_t *aux, ts_dtype dtype, ts_f32x16 *scale, ts_f32x16 *bias)
+/* Scales and biases of a block. */
+TS_INLINE void ts_a64_aux(int bits, ts_dtype dtype, const uint8_t *block, ts_f32x16 *scale, ts_f32x16 *bias)
 {
+    const uint8_t *aux = block + TS_A64_ROWS * TS_A64_GROUP * bits / 8;
     ts_i32x16 line = ts_load_line(aux);
     if (dtype == TS_BF16) {
         *scale = ts_upper_bf16(line);
@@ -74,18 +77,11 @@ TS_INLINE void ts_a64_aux(const uint8_t *aux, ts_dtype dtype, ts_f32x16 *scale, 
     }
 }
 
-/* Group g joins the chains of R rows. */
-TS_INLINE void ts_a64_group(int R, int bits, ts_dtype aux, const uint8_t *block, const ts_a64_x *x, int64_t g,
-                            ts_f32x16 *o)
+/* One group of one row joins the chain o. */
+TS_INLINE ts_f32x16 ts_a64_chain(ts_f32x16 scale, ts_f32x16 bias, ts_i32x16 D, float step, float sum, ts_f32x16 o)
 {
-    ts_i32x16 D[TS_A64_TALLEST];
-    ts_f32x16 scale, bias;
-    ts_a64_dots(R, bits, block, x->code + g * TS_A64_GROUP, x->K, D);
-    ts_a64_aux(block + TS_A64_ROWS * TS_A64_GROUP * bits / 8, aux, &scale, &bias);
-    for (int r = 0; r < R; r++) {
-        ts_f32x16 step = ts_mul16(scale, ts_all16(x->step[r * x->G + g]));
-        o[r] = ts_fma16(bias, ts_all16(x->sum[r * x->G + g]), ts_fma16(step, ts_to_f32x16(D[r]), o[r]));
-    }
+    o = ts_fma16(ts_mul16(scale, ts_all16(step)), ts_to_f32x16(D), o);
+    return ts_fma16(bias, ts_all16(sum), o);
 }
 
 /* o[R][16] = the slice's chains of R <= 8 or R = 12 rows and the 16 outputs of a panel. */

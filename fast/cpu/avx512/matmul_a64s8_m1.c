@@ -1,46 +1,55 @@
 #include "cpu/avx512/matmul_a64s8.h"
 
 /* Four panels at once: four streams from memory keep more of it busy than one. NEAR and FAR blocks ahead. */
-enum { PANELS = 4, NEAR = 1, FAR = 4 };
+enum { PANELS = 4, NEAR = 1, FAR = 4, LINES = 8, L2 = 2 << 20 /* a smaller matrix may lie there already */ };
 
-TS_INLINE void prefetch(const uint8_t *block, int64_t size)
+/* D of one row and one block; q: its codes, 4 in every lane. */
+TS_INLINE ts_i32x16 dot(int bits, const uint8_t *block, const ts_i32x16 q[2 * LINES])
 {
-    for (int64_t i = 0; i < size; i += TS_A64_LINE)
-        ts_prefetch_l1(block + NEAR * size + i);
-    for (int64_t i = 0; i < size; i += TS_A64_LINE)
-        ts_prefetch_l2(block + FAR * size + i);
+    ts_i32x16 c = ts_zero_i16(), d = c;
+    for (int j = 0; j < LINES; j++) {
+        ts_i32x16 line = ts_load_line(block + TS_A64_LINE * j);
+        c = ts_dot4(c, bits == 4 ? ts_low_nibbles(line) : line, q[j]);
+        line = bits == 4 ? ts_high_nibbles(line) : ts_load_line(block + TS_A64_LINE * (LINES + j));
+        d = ts_dot4(d, line, q[LINES + j]);
+    }
+    return ts_add_i16(c, d);
 }
 
-/* o[P][16] = one slice of P panels that lie `stride` bytes apart. */
-TS_INLINE void slices(int P, int bits, ts_dtype aux, const uint8_t *panel, int64_t stride, const ts_a64_x *x,
+/* o[P][16] = one slice of P panels, which share the codes of x in registers. */
+TS_INLINE void slices(int P, int bits, const ts_matrix *w, const uint8_t *panel, const ts_a64_x *x,
                       ts_a64_span span, float *out)
 {
-    const int64_t size = TS_A64_ROWS * TS_A64_GROUP * bits / 8 + (aux == TS_BF16 ? TS_A64_LINE : 2 * TS_A64_LINE);
+    const int64_t size = ts_a64_block(w), stride = x->G * size;
+    const bool large = w->N * x->G * size > L2 * TS_A64_ROWS;
     ts_f32x16 o[PANELS];
+    ts_i32x16 q[2 * LINES];
     for (int p = 0; p < P; p++)
         o[p] = ts_zero16();
-    for (int64_t g = span.begin; g < span.end; g++)
+    for (int64_t g = span.begin; g < span.end; g++) {
+        for (int j = 0; j < 2 * LINES; j++)
+            q[j] = ts_all_bytes4(x->code + g * TS_A64_GROUP + 4 * j);
         for (int p = 0; p < P; p++) {
             const uint8_t *block = panel + p * stride + g * size;
-            prefetch(block, size);
-            ts_a64_group(1, bits, aux, block, x, g, &o[p]);
+            ts_a64_prefetch_l1(bits, block + NEAR * size);
+            if (large)
+                ts_a64_prefetch_l2(bits, block + FAR * size);
+            ts_f32x16 scale, bias;
+            ts_a64_aux(bits, w->aux, block, &scale, &bias);
+            o[p] = ts_a64_chain(scale, bias, dot(bits, block, q), x->step[g], x->sum[g], o[p]);
         }
+    }
     for (int p = 0; p < P; p++)
         ts_store16(out + p * TS_A64_ROWS, o[p]);
 }
 
-TS_INLINE void by_format(int P, const ts_matrix *w, const uint8_t *panel, const ts_a64_x *x, ts_a64_span span,
-                         float *o)
+TS_INLINE void by_bits(int P, const ts_matrix *w, const uint8_t *panel, const ts_a64_x *x, ts_a64_span span,
+                       float *o)
 {
-    int64_t stride = x->G * ts_a64_block(w);
-    if (w->bits == 4 && w->aux == TS_BF16)
-        slices(P, 4, TS_BF16, panel, stride, x, span, o);
-    else if (w->bits == 4)
-        slices(P, 4, TS_F32, panel, stride, x, span, o);
-    else if (w->aux == TS_BF16)
-        slices(P, 8, TS_BF16, panel, stride, x, span, o);
+    if (w->bits == 4)
+        slices(P, 4, w, panel, x, span, o);
     else
-        slices(P, 8, TS_F32, panel, stride, x, span, o);
+        slices(P, 8, w, panel, x, span, o);
 }
 
 /* P panels from output n on; begin and end are those of the units. */
@@ -54,9 +63,9 @@ static void panels(int P, const ts_matmul_a64s8_args *a, int64_t n, int64_t begi
     for (int64_t z = 0; z < S; z++) {
         ts_a64_span span = ts_a64_slice_of(x.G, S, z);
         if (P == PANELS)
-            by_format(PANELS, a->w, panel, &x, span, o);
+            by_bits(PANELS, a->w, panel, &x, span, o);
         else
-            by_format(1, a->w, panel, &x, span, o);
+            by_bits(1, a->w, panel, &x, span, o);
         ts_a64_join(z, P * TS_A64_ROWS, o, part);
     }
     for (int p = 0; p < P; p++, n += TS_A64_ROWS)

@@ -2,54 +2,98 @@
 
 enum { AHEAD = 4 }; /* blocks, into L2 */
 
+/* Line j of a block meets R rows of x; c[R..] are second accumulators, if `other` says so. */
+TS_INLINE void line_of(int R, int bits, int other, const uint8_t *block, const int8_t *code, int64_t K, int j,
+                       ts_i32x16 *c)
+{
+    ts_i32x16 line = ts_load_line(block + TS_A64_LINE * j);
+    ts_i32x16 u = bits == 4 ? ts_low_nibbles(line) : line;
+    ts_i32x16 v = bits == 4 ? ts_high_nibbles(line) : ts_load_line(block + TS_A64_LINE * (8 + j));
+    for (int r = 0; r < R; r++)
+        c[r] = ts_dot4(c[r], u, ts_all_bytes4(code + r * K + 4 * j));
+    for (int r = 0; r < R; r++)
+        c[other + r] = ts_dot4(c[other + r], v, ts_all_bytes4(code + r * K + 32 + 4 * j));
+}
+
+/* D of R rows: every row meets all 64 codes of 16 outputs. Up to 8 rows have two accumulators each, or the adds
+ * would wait for each other. Written out, because a loop would move all of them around every time. */
+TS_INLINE void dots(int R, int bits, const uint8_t *block, const int8_t *code, int64_t K, ts_i32x16 *D)
+{
+    ts_i32x16 c[2 * TS_A64_TALLEST];
+    const int other = R <= TS_A64_PAIRED ? R : 0;
+    for (int r = 0; r < R + other; r++)
+        c[r] = ts_zero_i16();
+    line_of(R, bits, other, block, code, K, 0, c);
+    line_of(R, bits, other, block, code, K, 1, c);
+    line_of(R, bits, other, block, code, K, 2, c);
+    line_of(R, bits, other, block, code, K, 3, c);
+    line_of(R, bits, other, block, code, K, 4, c);
+    line_of(R, bits, other, block, code, K, 5, c);
+    line_of(R, bits, other, block, code, K, 6, c);
+    line_of(R, bits, other, block, code, K, 7, c);
+    for (int r = 0; r < R; r++)
+        D[r] = other ? ts_add_i16(c[r], c[other + r]) : c[r];
+}
+
+/* Group g joins the chains of R rows. */
+TS_INLINE void group(int R, int bits, ts_dtype aux, const uint8_t *block, const ts_a64_x *x, int64_t g,
+                     ts_f32x16 *o)
+{
+    ts_i32x16 D[TS_A64_TALLEST];
+    ts_f32x16 scale, bias;
+    dots(R, bits, block, x->code + g * TS_A64_GROUP, x->K, D);
+    ts_a64_aux(bits, aux, block, &scale, &bias);
+    for (int r = 0; r < R; r++)
+        o[r] = ts_a64_chain(scale, bias, D[r], x->step[r * x->G + g], x->sum[r * x->G + g], o[r]);
+}
+
 /* Compiled for every height, so that all sums stay in registers. */
-TS_INLINE void slice(int R, int bits, ts_dtype aux, const uint8_t *block, const ts_a64_x *x, ts_a64_span span,
+TS_INLINE void slice(int R, int bits, const ts_matrix *w, const uint8_t *panel, const ts_a64_x *x, ts_a64_span span,
                      float *out)
 {
-    const int64_t size = TS_A64_ROWS * TS_A64_GROUP * bits / 8 + (aux == TS_BF16 ? TS_A64_LINE : 2 * TS_A64_LINE);
+    const int64_t size = ts_a64_block(w);
+    const uint8_t *block = panel + span.begin * size;
     ts_f32x16 o[TS_A64_TALLEST];
     for (int r = 0; r < R; r++)
         o[r] = ts_zero16();
-    block += span.begin * size;
     for (int64_t g = span.begin; g < span.end; g++, block += size) {
-        for (int64_t i = 0; i < size; i += TS_A64_LINE)
-            ts_prefetch_l2(block + AHEAD * size + i);
-        ts_a64_group(R, bits, aux, block, x, g, o);
+        ts_a64_prefetch_l2(bits, block + AHEAD * size);
+        group(R, bits, w->aux, block, x, g, o);
     }
     for (int r = 0; r < R; r++)
         ts_store16(out + r * TS_A64_ROWS, o[r]);
 }
 
-TS_INLINE void by_height(int R, int bits, ts_dtype aux, const uint8_t *panel, const ts_a64_x *x, ts_a64_span span,
-                         float *o)
+TS_INLINE void by_height(int R, int bits, const ts_matrix *w, const uint8_t *panel, const ts_a64_x *x,
+                         ts_a64_span span, float *o)
 {
     switch (R) {
     case 1:
-        slice(1, bits, aux, panel, x, span, o);
+        slice(1, bits, w, panel, x, span, o);
         break;
     case 2:
-        slice(2, bits, aux, panel, x, span, o);
+        slice(2, bits, w, panel, x, span, o);
         break;
     case 3:
-        slice(3, bits, aux, panel, x, span, o);
+        slice(3, bits, w, panel, x, span, o);
         break;
     case 4:
-        slice(4, bits, aux, panel, x, span, o);
+        slice(4, bits, w, panel, x, span, o);
         break;
     case 5:
-        slice(5, bits, aux, panel, x, span, o);
+        slice(5, bits, w, panel, x, span, o);
         break;
     case 6:
-        slice(6, bits, aux, panel, x, span, o);
+        slice(6, bits, w, panel, x, span, o);
         break;
     case 7:
-        slice(7, bits, aux, panel, x, span, o);
+        slice(7, bits, w, panel, x, span, o);
         break;
     case 8:
-        slice(8, bits, aux, panel, x, span, o);
+        slice(8, bits, w, panel, x, span, o);
         break;
     default:
-        slice(TS_A64_TALLEST, bits, aux, panel, x, span, o);
+        slice(TS_A64_TALLEST, bits, w, panel, x, span, o);
         break;
     }
 }
@@ -57,12 +101,8 @@ TS_INLINE void by_height(int R, int bits, ts_dtype aux, const uint8_t *panel, co
 void ts_avx512_a64_slice(int R, const ts_matrix *w, const uint8_t *panel, const ts_a64_x *x, ts_a64_span span,
                          float *o)
 {
-    if (w->bits == 4 && w->aux == TS_BF16)
-        by_height(R, 4, TS_BF16, panel, x, span, o);
-    else if (w->bits == 4)
-        by_height(R, 4, TS_F32, panel, x, span, o);
-    else if (w->aux == TS_BF16)
-        by_height(R, 8, TS_BF16, panel, x, span, o);
+    if (w->bits == 4)
+        by_height(R, 4, w, panel, x, span, o);
     else
-        by_height(R, 8, TS_F32, panel, x, span, o);
+        by_height(R, 8, w, panel, x, span, o);
 }
