@@ -108,6 +108,101 @@ TS_INLINE ts_f32x16 ts_lower_bf16(ts_i32x16 v)
     return _mm512_castsi512_ps(_mm512_slli_epi32(v, 16));
 }
 
+/* acc where lanes are off */
+TS_INLINE ts_f32x16 ts_fma16_of(ts_mask16 lanes, ts_f32x16 a, ts_f32x16 b, ts_f32x16 acc)
+{
+    return _mm512_mask3_fmadd_ps(a, b, acc, lanes);
+}
+TS_INLINE ts_f32x16 ts_abs16(ts_f32x16 x)
+{
+    return _mm512_abs_ps(x);
+}
+/* a where it is larger, else b: also where one is NaN */
+TS_INLINE ts_f32x16 ts_max16(ts_f32x16 a, ts_f32x16 b)
+{
+    return _mm512_max_ps(a, b);
+}
+TS_INLINE float ts_largest16(ts_f32x16 x)
+{
+    return _mm512_reduce_max_ps(x);
+}
+TS_INLINE ts_mask16 ts_at_most16(ts_f32x16 a, ts_f32x16 b)
+{
+    return _mm512_cmp_ps_mask(a, b, _CMP_LE_OQ);
+}
+/* Rounded to integers, ties to even; 0 where lanes are off. */
+TS_INLINE ts_i32x16 ts_round16_of(ts_mask16 lanes, ts_f32x16 x)
+{
+    return _mm512_maskz_cvtps_epi32(lanes, x);
+}
+/* The low bytes of the lanes. */
+TS_INLINE void ts_store_bytes16(int8_t *p, ts_i32x16 x)
+{
+    _mm_storeu_si128((__m128i *)(void *)p, _mm512_cvtepi32_epi8(x));
+}
+
+/* 16 bf16 or f16, widened; other lanes are +0. */
+TS_INLINE ts_f32x16 ts_load_bf16_of(const uint16_t *p, ts_mask16 lanes)
+{
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(lanes, p)), 16));
+}
+TS_INLINE ts_f32x16 ts_load_f16_of(const uint16_t *p, ts_mask16 lanes)
+{
+    return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(lanes, p));
+}
+
+/* How 16 codes of 2..8 bits, one after another in 2*bits bytes, come into 16 lanes. */
+typedef struct {
+    ts_i32x16 pick, shift, low; /* two bytes for every lane; where in them its code begins; its bits */
+    ts_mask16 bytes;
+} ts_codes16;
+
+TS_INLINE ts_codes16 ts_codes16_of(int bits)
+{
+    uint32_t pick[TS_F32X16], shift[TS_F32X16];
+    for (int l = 0; l < TS_F32X16; l++) {
+        uint32_t byte = (uint32_t)(l * bits / 8), next = byte < 15 ? byte + 1 : 0x80; /* 0x80: zero */
+        pick[l] = 0x80800000u | next << 8 | byte;
+        shift[l] = (uint32_t)(l * bits % 8);
+    }
+    return (ts_codes16){_mm512_loadu_si512(pick), _mm512_loadu_si512(shift), _mm512_set1_epi32((1 << bits) - 1),
+                        (ts_mask16)((1u << 2 * bits) - 1)};
+}
+TS_INLINE ts_i32x16 ts_load_codes16(const ts_codes16 *c, const uint8_t *p)
+{
+    ts_i32x16 all = _mm512_broadcast_i32x4(_mm_maskz_loadu_epi8(c->bytes, p));
+    return _mm512_and_si512(_mm512_srlv_epi32(_mm512_shuffle_epi8(all, c->pick), c->shift), c->low);
+}
+
+/* out[i] = the sum of x[i], as lanes + 1, + 2, + 4, + 8 in turn. */
+TS_INLINE void ts_sums16(const ts_f32x16 x[4], float out[4])
+{
+    ts_f32x16 a = _mm512_add_ps(_mm512_shuffle_ps(x[0], x[1], 0x88), _mm512_shuffle_ps(x[0], x[1], 0xdd));
+    ts_f32x16 b = _mm512_add_ps(_mm512_shuffle_ps(x[2], x[3], 0x88), _mm512_shuffle_ps(x[2], x[3], 0xdd));
+    ts_f32x16 c = _mm512_add_ps(_mm512_shuffle_ps(a, b, 0x88), _mm512_shuffle_ps(a, b, 0xdd));
+    c = _mm512_add_ps(c, _mm512_shuffle_f32x4(c, c, 0xb1));
+    c = _mm512_add_ps(c, _mm512_shuffle_f32x4(c, c, 0x4e));
+    _mm_storeu_ps(out, _mm512_castps512_ps128(c));
+}
+/* out[i] = x[i] summed from its first lane to its last. */
+TS_INLINE void ts_chains16(const ts_f32x16 x[4], float out[4])
+{
+    ts_f32x16 a = _mm512_unpacklo_ps(x[0], x[1]), b = _mm512_unpackhi_ps(x[0], x[1]);
+    ts_f32x16 c = _mm512_unpacklo_ps(x[2], x[3]), d = _mm512_unpackhi_ps(x[2], x[3]);
+    const ts_f32x16 column[4] = {_mm512_shuffle_ps(a, c, 0x44), _mm512_shuffle_ps(a, c, 0xee),
+                                 _mm512_shuffle_ps(b, d, 0x44), _mm512_shuffle_ps(b, d, 0xee)};
+    __m128 sum = _mm512_castps512_ps128(column[0]);
+    for (int l = 1; l < 4; l++)
+        sum = _mm_add_ps(sum, _mm512_castps512_ps128(column[l]));
+    for (int l = 0; l < 4; l++)
+        sum = _mm_add_ps(sum, _mm512_extractf32x4_ps(column[l], 1));
+    for (int l = 0; l < 4; l++)
+        sum = _mm_add_ps(sum, _mm512_extractf32x4_ps(column[l], 2));
+    for (int l = 0; l < 4; l++)
+        sum = _mm_add_ps(sum, _mm512_extractf32x4_ps(column[l], 3));
+    _mm_storeu_ps(out, sum);
+}
+
 /* Into L1, or no further than L2: one line, or four. */
 TS_INLINE void ts_prefetch_l1(const void *p)
 {

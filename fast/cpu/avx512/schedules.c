@@ -7,7 +7,9 @@
     X(ts_residual_add_avx512)    \
     X(ts_matmul_a64s8_m1_avx512) \
     X(ts_matmul_a64s8_m8_avx512) \
-    X(ts_matmul_a64s8_m9_avx512)
+    X(ts_matmul_a64s8_m9_avx512) \
+    X(ts_quantize_a64_avx512)    \
+    X(ts_matmul_dot32_avx512)
 
 #define DECLARE(schedule) extern const ts_schedule schedule;
 #define ADDRESS(schedule) &schedule,
