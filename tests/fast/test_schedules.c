@@ -66,6 +66,8 @@ static const shape shapes[] = {
     {.op = TS_OP_MATMUL_DOT32, .dim = {7, 9, 50}, .w = W_F32},
     {.op = TS_OP_MATMUL_DOT32, .dim = {7, 9, 640}, .w = W_MLX4},
     {.op = TS_OP_MATMUL_DOT32, .dim = {7, 9, 640}, .w = W_MLX5},
+    {.op = TS_OP_MATMUL_DOT32, .dim = {1, 9, 1100}, .w = W_BF16},
+    {.op = TS_OP_MATMUL_DOT32, .dim = {1, 7, 2048}, .w = W_MLX5},
     {.op = TS_OP_QUANTIZE_A64, .dim = {7, 192}},
     {.op = TS_OP_MATMUL_A64S8, .dim = {37, 9, 64}, .w = W_MLX4},
     {.op = TS_OP_MATMUL_A64S8, .dim = {7, 9, 320}, .w = W_MLX8},

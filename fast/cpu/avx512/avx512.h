@@ -141,7 +141,17 @@ TS_INLINE void ts_store_bytes16(int8_t *p, ts_i32x16 x)
     _mm_storeu_si128((__m128i *)(void *)p, _mm512_cvtepi32_epi8(x));
 }
 
-/* 16 bf16 or f16, widened; other lanes are +0. */
+/* 16 bf16 or f16, widened. */
+TS_INLINE ts_f32x16 ts_load_bf16(const uint16_t *p)
+{
+    __m256i half = _mm256_loadu_si256((const __m256i *)(const void *)p);
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16));
+}
+TS_INLINE ts_f32x16 ts_load_f16(const uint16_t *p)
+{
+    return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)p));
+}
+/* Other lanes are +0. */
 TS_INLINE ts_f32x16 ts_load_bf16_of(const uint16_t *p, ts_mask16 lanes)
 {
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(lanes, p)), 16));
@@ -151,27 +161,37 @@ TS_INLINE ts_f32x16 ts_load_f16_of(const uint16_t *p, ts_mask16 lanes)
     return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(lanes, p));
 }
 
-/* How 16 codes of 2..8 bits, one after another in 2*bits bytes, come into 16 lanes. */
+/* How 32 codes of 2..8 bits, one after another in 4*bits bytes, come into two times 16 lanes. */
 typedef struct {
-    ts_i32x16 pick, shift, low; /* two bytes for every lane; where in them its code begins; its bits */
+    ts_i32x16 pick[2], shift[2]; /* two of 16 bytes for every lane; where in them its code begins */
+    ts_i32x16 low;               /* the bits of a code */
     ts_mask16 bytes;
-} ts_codes16;
+    int64_t second; /* where the 16 bytes begin that the last 16 codes are in */
+} ts_codes32;
 
-TS_INLINE ts_codes16 ts_codes16_of(int bits)
+TS_INLINE ts_codes32 ts_codes32_of(int bits)
 {
-    uint32_t pick[TS_F32X16], shift[TS_F32X16];
-    for (int l = 0; l < TS_F32X16; l++) {
-        uint32_t byte = (uint32_t)(l * bits / 8), next = byte < 15 ? byte + 1 : 0x80; /* 0x80: zero */
-        pick[l] = 0x80800000u | next << 8 | byte;
-        shift[l] = (uint32_t)(l * bits % 8);
+    ts_codes32 c = {.low = _mm512_set1_epi32((1 << bits) - 1)};
+    c.bytes = (ts_mask16)(bits < 4 ? (1 << 4 * bits) - 1 : 0xffff);
+    c.second = bits < 4 ? 0 : 4 * bits - 16;
+    for (int h = 0; h < 2; h++) {
+        uint32_t pick[TS_F32X16], shift[TS_F32X16];
+        for (int l = 0; l < TS_F32X16; l++) {
+            uint32_t bit = (uint32_t)((TS_F32X16 * h + l) * bits - 8 * h * (int)c.second);
+            uint32_t next = bit / 8 < 15 ? bit / 8 + 1 : 0x80; /* 0x80: zero */
+            pick[l] = 0x80800000u | next << 8 | bit / 8;
+            shift[l] = bit % 8;
+        }
+        c.pick[h] = _mm512_loadu_si512(pick);
+        c.shift[h] = _mm512_loadu_si512(shift);
     }
-    return (ts_codes16){_mm512_loadu_si512(pick), _mm512_loadu_si512(shift), _mm512_set1_epi32((1 << bits) - 1),
-                        (ts_mask16)((1u << 2 * bits) - 1)};
+    return c;
 }
-TS_INLINE ts_i32x16 ts_load_codes16(const ts_codes16 *c, const uint8_t *p)
+/* The first or the last 16 of the codes at p. */
+TS_INLINE ts_i32x16 ts_load_codes(const ts_codes32 *c, const uint8_t *p, int h)
 {
-    ts_i32x16 all = _mm512_broadcast_i32x4(_mm_maskz_loadu_epi8(c->bytes, p));
-    return _mm512_and_si512(_mm512_srlv_epi32(_mm512_shuffle_epi8(all, c->pick), c->shift), c->low);
+    ts_i32x16 all = _mm512_broadcast_i32x4(_mm_maskz_loadu_epi8(c->bytes, p + h * c->second));
+    return _mm512_and_si512(_mm512_srlv_epi32(_mm512_shuffle_epi8(all, c->pick[h]), c->shift[h]), c->low);
 }
 
 /* out[i] = the sum of x[i], as lanes + 1, + 2, + 4, + 8 in turn. */

@@ -1,6 +1,5 @@
 #include "schedule.h"
 
-#include "cpu/avx512/avx512.h"
 #include "cpu/avx512/widen.h"
 
 /* ROWS rows of x and OUTPUTS outputs share a piece of PIECE columns k: the weights are widened once for all rows
@@ -9,27 +8,74 @@ enum { PIECE = 1024, OUTPUTS = 8, ROWS = 48, TALL = 3, WIDE = 4, LANES = 32 };
 
 typedef struct {
     const ts_matmul_args *a;
+    const ts_codes32 *codes; /* of MLX */
     int64_t t, rows, n, outputs;
-    float (*w)[PIECE]; /* [OUTPUTS], of the piece at hand */
-    float *lane;       /* [ROWS][OUTPUTS][LANES] */
+    float *w;    /* [OUTPUTS][PIECE], of the piece at hand */
+    float *lane; /* [ROWS][OUTPUTS][LANES] */
 } block;
 
-/* One half of the lanes of a tile meets 16 columns. Off lanes stay as they are. */
-TS_INLINE void step(int R, const float *x, int64_t K, const float (*w)[PIECE], int64_t k, ts_mask16 on,
-                    ts_f32x16 acc[TALL][WIDE])
+/* Widens `len` weights of output n, from column k on. */
+TS_INLINE void widen_plain(ts_weight_format f, const ts_matrix *w, int64_t n, int64_t k, int64_t len, float *out)
 {
-    ts_f32x16 rows[TALL];
-    for (int r = 0; r < R; r++)
-        rows[r] = ts_load16_of(x + r * K + k, on);
-    for (int c = 0; c < WIDE; c++) {
-        ts_f32x16 column = ts_load16_of(w[c] + k, on);
-        for (int r = 0; r < R; r++)
-            acc[r][c] = ts_fma16_of(on, rows[r], column, acc[r][c]);
+    const int64_t size = ts_bytes32(f, 0) / LANES;
+    const uint8_t *in = (const uint8_t *)w->data + (n * w->K + k) * size;
+    for (k = 0; k + TS_F32X16 <= len; k += TS_F32X16) {
+        ts_prefetch_l1(in + k * size + PIECE * size);
+        ts_store16(out + k, ts_widen16(f, in + k * size));
+    }
+    ts_mask16 rest = ts_lanes_of(0, len - k);
+    ts_store16_of(out + k, rest, ts_widen16_of(f, in + k * size, rest));
+}
+
+static void widen_mlx(const ts_matrix *w, const ts_codes32 *codes, int64_t n, int64_t k, int64_t len, float *out)
+{
+    const uint8_t *in = (const uint8_t *)w->data + (n * w->K + k) * w->bits / 8;
+    int64_t g = (n * w->K + k) / w->group;
+    for (int64_t i = 0; i < len; g++) {
+        const ts_f32x16 scale = ts_widen_aux(w->aux, w->scales, g), bias = ts_widen_aux(w->aux, w->biases, g);
+        for (int64_t end = i + w->group; i < end; i += LANES, in += ts_bytes32(TS_W_MLX, w->bits)) {
+            ts_store16(out + i, ts_widen_codes16(codes, in, 0, scale, bias));
+            ts_store16(out + i + TS_F32X16, ts_widen_codes16(codes, in, 1, scale, bias));
+        }
     }
 }
 
+static void widen(const block *b, int64_t n, int64_t k, int64_t len, float *out)
+{
+    const ts_matrix *w = b->a->w;
+    if (w->format == TS_W_BF16)
+        widen_plain(TS_W_BF16, w, n, k, len, out);
+    else if (w->format == TS_W_F16)
+        widen_plain(TS_W_F16, w, n, k, len, out);
+    else if (w->format == TS_W_F32)
+        widen_plain(TS_W_F32, w, n, k, len, out);
+    else
+        widen_mlx(w, b->codes, n, k, len, out);
+}
+
+/* One half of the lanes of a tile meets 16 columns. */
+TS_INLINE void step(int R, const float *x, int64_t K, const float *w, ts_f32x16 acc[TALL][WIDE])
+{
+    ts_f32x16 rows[TALL];
+    for (int r = 0; r < R; r++)
+        rows[r] = ts_load16(x + r * K);
+    for (int c = 0; c < WIDE; c++) {
+        ts_f32x16 column = ts_load16(w + c * PIECE);
+        for (int r = 0; r < R; r++)
+            acc[r][c] = ts_fma16(rows[r], column, acc[r][c]);
+    }
+}
+
+/* The last columns: off lanes stay as they are. */
+TS_INLINE void step_of(ts_mask16 on, int R, const float *x, int64_t K, const float *w, ts_f32x16 acc[TALL][WIDE])
+{
+    for (int c = 0; c < WIDE; c++)
+        for (int r = 0; r < R; r++)
+            acc[r][c] = ts_fma16_of(on, ts_load16_of(x + r * K, on), ts_load16_of(w + c * PIECE, on), acc[r][c]);
+}
+
 /* R rows and 4 outputs over `len` columns. */
-TS_INLINE void tile(int R, const float *x, int64_t K, const float (*w)[PIECE], int64_t len, float *lane)
+TS_INLINE void tile(int R, const float *x, int64_t K, const float *w, int64_t len, float *lane)
 {
     ts_f32x16 low[TALL][WIDE], high[TALL][WIDE];
     int64_t k = 0;
@@ -39,12 +85,12 @@ TS_INLINE void tile(int R, const float *x, int64_t K, const float (*w)[PIECE], i
             high[r][c] = ts_load16(lane + (r * OUTPUTS + c) * LANES + TS_F32X16);
         }
     for (; k + LANES <= len; k += LANES) {
-        step(R, x, K, w, k, 0xffff, low);
-        step(R, x, K, w, k + TS_F32X16, 0xffff, high);
+        step(R, x + k, K, w + k, low);
+        step(R, x + k + TS_F32X16, K, w + k + TS_F32X16, high);
     }
     if (k < len) {
-        step(R, x, K, w, k, ts_lanes_of(0, len - k), low);
-        step(R, x, K, w, k + TS_F32X16, ts_lanes_of(0, len - k - TS_F32X16), high);
+        step_of(ts_lanes_of(0, len - k), R, x + k, K, w + k, low);
+        step_of(ts_lanes_of(0, len - k - TS_F32X16), R, x + k + TS_F32X16, K, w + k + TS_F32X16, high);
     }
     for (int r = 0; r < R; r++)
         for (int c = 0; c < WIDE; c++) {
@@ -53,7 +99,7 @@ TS_INLINE void tile(int R, const float *x, int64_t K, const float (*w)[PIECE], i
         }
 }
 
-static void tile_of(int64_t R, const float *x, int64_t K, const float (*w)[PIECE], int64_t len, float *lane)
+static void tile_of(int64_t R, const float *x, int64_t K, const float *w, int64_t len, float *lane)
 {
     if (R >= TALL)
         tile(TALL, x, K, w, len, lane);
@@ -68,10 +114,10 @@ static void piece(const block *b, int64_t k, int64_t len)
 {
     const int64_t K = b->a->K;
     for (int64_t i = 0; i < b->outputs; i++)
-        ts_avx512_widen(b->a->w, b->n + i, k, len, b->w[i]);
+        widen(b, b->n + i, k, len, b->w + i * PIECE);
     for (int64_t t = 0; t < b->rows; t += TALL)
         for (int64_t i = 0; i < b->outputs; i += WIDE)
-            tile_of(b->rows - t, b->a->x + (b->t + t) * K + k, K, (const float(*)[PIECE])b->w + i, len,
+            tile_of(b->rows - t, b->a->x + (b->t + t) * K + k, K, b->w + i * PIECE, len,
                     b->lane + (t * OUTPUTS + i) * LANES);
 }
 
@@ -100,8 +146,9 @@ static int64_t least(int64_t a, int64_t b)
 static void run(const void *args, int64_t begin, int64_t end)
 {
     const ts_matmul_args *a = args;
-    float w[OUTPUTS][PIECE] = {{0}}, lane[ROWS * OUTPUTS * LANES];
-    block b = {.a = a, .w = w, .lane = lane};
+    float w[OUTPUTS * PIECE] = {0}, lane[ROWS * OUTPUTS * LANES];
+    const ts_codes32 codes = ts_codes32_of(a->w->format == TS_W_MLX ? a->w->bits : 8);
+    block b = {.a = a, .codes = &codes, .w = w, .lane = lane};
     for (b.t = 0; b.t < a->T; b.t += ROWS)
         for (b.n = begin; b.n < end; b.n += OUTPUTS) {
             b.rows = least(a->T - b.t, ROWS);
@@ -116,7 +163,7 @@ static void run(const void *args, int64_t begin, int64_t end)
 static bool accepts(const void *args)
 {
     const ts_matrix *w = ((const ts_matmul_args *)args)->w;
-    return w->format != TS_W_MLX || (w->group % LANES == 0 && PIECE % w->group == 0);
+    return ts_widens32(w) && (w->format != TS_W_MLX || PIECE % w->group == 0);
 }
 
 const ts_schedule ts_matmul_dot32_avx512 = {

@@ -9,6 +9,7 @@
     X(ts_matmul_a64s8_m8_avx512) \
     X(ts_matmul_a64s8_m9_avx512) \
     X(ts_quantize_a64_avx512)    \
+    X(ts_matmul_dot32_m1_avx512) \
     X(ts_matmul_dot32_avx512)
 
 #define DECLARE(schedule) extern const ts_schedule schedule;

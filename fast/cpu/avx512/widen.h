@@ -1,10 +1,49 @@
-/* A piece of a row of weights as f32, as order dot32 wants it. */
+/* Weights as f32, 32 at a time, as order dot32 wants them. MLX groups are multiples of 32, so that 32 weights share
+ * a scale and a bias. */
 #ifndef TS_FAST_AVX512_WIDEN_H
 #define TS_FAST_AVX512_WIDEN_H
 
-#include "format/matrix.h"
+#include "cpu/avx512/avx512.h"
+#include "cpu/portable/widen.h"
 
-/* out[0..len) = weights (n, k..k+len). MLX: k and len are multiples of the group, and the group of 32. */
-void ts_avx512_widen(const ts_matrix *w, int64_t n, int64_t k, int64_t len, float *out);
+enum { TS_LANES32 = 32 };
+
+/* Bytes of 32 weights, but for scales and biases. */
+TS_INLINE int64_t ts_bytes32(ts_weight_format f, int bits)
+{
+    return f == TS_W_F32 ? 4 * TS_LANES32 : f == TS_W_MLX ? TS_LANES32 * bits / 8 : 2 * TS_LANES32;
+}
+
+/* 16 weights that are no codes, at p. */
+TS_INLINE ts_f32x16 ts_widen16(ts_weight_format f, const void *p)
+{
+    return f == TS_W_F32 ? ts_load16(p) : f == TS_W_BF16 ? ts_load_bf16(p) : ts_load_f16(p);
+}
+TS_INLINE ts_f32x16 ts_widen16_of(ts_weight_format f, const void *p, ts_mask16 lanes)
+{
+    return f == TS_W_F32    ? ts_load16_of(p, lanes)
+           : f == TS_W_BF16 ? ts_load_bf16_of(p, lanes)
+                            : ts_load_f16_of(p, lanes);
+}
+
+/* Scale or bias i. */
+TS_INLINE ts_f32x16 ts_widen_aux(ts_dtype dtype, const void *data, int64_t i)
+{
+    if (dtype == TS_F32)
+        return ts_all16(((const float *)data)[i]);
+    uint16_t half = ((const uint16_t *)data)[i];
+    return ts_all16(dtype == TS_BF16 ? ts_bf16_to_f32(half) : ts_fast_half(half));
+}
+/* w = fma(scale, code, bias) */
+TS_INLINE ts_f32x16 ts_widen_codes16(const ts_codes32 *c, const uint8_t *p, int h, ts_f32x16 scale, ts_f32x16 bias)
+{
+    return ts_fma16(scale, ts_to_f32x16(ts_load_codes(c, p, h)), bias);
+}
+
+/* Matrices that order dot32 can take this way. */
+TS_INLINE bool ts_widens32(const ts_matrix *w)
+{
+    return w->format != TS_W_MLX || w->group % TS_LANES32 == 0;
+}
 
 #endif
