@@ -58,7 +58,7 @@ static void panels(int P, const ts_matmul_a64s8_args *a, int64_t n, int64_t begi
     const ts_a64_x x = ts_a64_rows_from(a, 0);
     const uint8_t *panel = ts_a64_panel(a->w, n);
     int64_t S = ts_a64_slices(x.G);
-    float o[PANELS * TS_A64_ROWS], wait[TS_A64_LEVELS][PANELS * TS_A64_ROWS];
+    _Alignas(64) float o[PANELS * TS_A64_ROWS], wait[TS_A64_LEVELS][PANELS * TS_A64_ROWS];
     float *const part[] = {wait[0], wait[1], wait[2]};
     for (int64_t z = 0; z < S; z++) {
         ts_a64_span span = ts_a64_slice_of(x.G, S, z);

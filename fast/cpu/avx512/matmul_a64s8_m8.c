@@ -7,7 +7,7 @@ static void panel_of(const ts_matmul_a64s8_args *a, int64_t n, ts_mask16 columns
     const uint8_t *panel = ts_a64_panel(a->w, n);
     const int R = (int)a->T;
     int64_t S = ts_a64_slices(x.G);
-    float o[TS_A64_PAIRED * TS_A64_ROWS], wait[TS_A64_LEVELS][TS_A64_PAIRED * TS_A64_ROWS];
+    _Alignas(64) float o[TS_A64_PAIRED * TS_A64_ROWS], wait[TS_A64_LEVELS][TS_A64_PAIRED * TS_A64_ROWS];
     float *const part[] = {wait[0], wait[1], wait[2]};
     for (int64_t z = 0; z < S; z++) {
         ts_avx512_a64_slice(R, a->w, panel, &x, ts_a64_slice_of(x.G, S, z), o);

@@ -24,7 +24,7 @@ static void panel_slice(const work *k, int64_t z, int64_t n, int p)
     const ts_matrix *w = k->a->w;
     const uint8_t *panel = ts_a64_panel(w, n);
     ts_mask16 columns = ts_lanes_of(k->begin - n, k->end - n);
-    float o[TS_A64_TALLEST * TS_A64_ROWS];
+    _Alignas(64) float o[TS_A64_TALLEST * TS_A64_ROWS];
     int R;
     for (int64_t t = 0; t < k->rows; t += R) {
         const ts_a64_x x = ts_a64_rows_from(k->a, k->t + t);
@@ -41,7 +41,7 @@ static void panel_slice(const work *k, int64_t z, int64_t n, int p)
 static void run(const void *args, int64_t begin, int64_t end)
 {
     const ts_matmul_a64s8_args *a = args;
-    float wait[TS_A64_LEVELS][PANELS][BLOCK];
+    _Alignas(64) float wait[TS_A64_LEVELS][PANELS][BLOCK];
     work k = {.a = a, .begin = begin, .end = end, .S = ts_a64_slices(a->K / TS_A64_GROUP), .wait = wait};
     const int64_t first = begin / TS_A64_ROWS * TS_A64_ROWS, width = PANELS * TS_A64_ROWS;
     for (k.t = 0; k.t < a->T; k.t += ROWS) {

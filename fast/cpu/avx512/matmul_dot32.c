@@ -4,13 +4,13 @@
 
 /* ROWS rows of x and OUTPUTS outputs share a piece of PIECE columns k: the weights are widened once for all rows
  * and stay in L1. A tile of 3 rows and 4 outputs keeps its lanes in registers. */
-enum { PIECE = 1024, OUTPUTS = 8, ROWS = 48, TALL = 3, WIDE = 4, LANES = 32 };
+enum { PIECE = 512, STRIDE = PIECE + 16, OUTPUTS = 16, ROWS = 96, TALL = 3, WIDE = 4, LANES = 32 };
 
 typedef struct {
     const ts_matmul_args *a;
     const ts_codes32 *codes; /* of MLX */
     int64_t t, rows, n, outputs;
-    float *w;    /* [OUTPUTS][PIECE], of the piece at hand */
+    float *w;    /* [OUTPUTS][STRIDE], of the piece at hand */
     float *lane; /* [ROWS][OUTPUTS][LANES] */
 } block;
 
@@ -53,31 +53,25 @@ static void widen(const block *b, int64_t n, int64_t k, int64_t len, float *out)
         widen_mlx(w, b->codes, n, k, len, out);
 }
 
-/* One half of the lanes of a tile meets 16 columns. */
-TS_INLINE void step(int R, const float *x, int64_t K, const float *w, ts_f32x16 acc[TALL][WIDE])
+/* One half of the lanes of a tile meets 16 columns; off lanes stay as they are. Where all are on, the mask still
+ * keeps gcc from reading the weights anew for every row. */
+TS_INLINE void step(ts_mask16 on, int R, const float *x, int64_t K, const float *w, ts_f32x16 acc[TALL][WIDE])
 {
     ts_f32x16 rows[TALL];
     for (int r = 0; r < R; r++)
-        rows[r] = ts_load16(x + r * K);
+        rows[r] = ts_load16_of(x + r * K, on);
     for (int c = 0; c < WIDE; c++) {
-        ts_f32x16 column = ts_load16(w + c * PIECE);
+        ts_f32x16 column = ts_load16_of(w + c * STRIDE, on);
         for (int r = 0; r < R; r++)
-            acc[r][c] = ts_fma16(rows[r], column, acc[r][c]);
+            acc[r][c] = ts_fma16_of(on, rows[r], column, acc[r][c]);
     }
-}
-
-/* The last columns: off lanes stay as they are. */
-TS_INLINE void step_of(ts_mask16 on, int R, const float *x, int64_t K, const float *w, ts_f32x16 acc[TALL][WIDE])
-{
-    for (int c = 0; c < WIDE; c++)
-        for (int r = 0; r < R; r++)
-            acc[r][c] = ts_fma16_of(on, ts_load16_of(x + r * K, on), ts_load16_of(w + c * PIECE, on), acc[r][c]);
 }
 
 /* R rows and 4 outputs over `len` columns. */
 TS_INLINE void tile(int R, const float *x, int64_t K, const float *w, int64_t len, float *lane)
 {
     ts_f32x16 low[TALL][WIDE], high[TALL][WIDE];
+    const ts_mask16 all = ts_lanes_of(0, len); /* where it is used */
     int64_t k = 0;
     for (int r = 0; r < R; r++)
         for (int c = 0; c < WIDE; c++) {
@@ -85,12 +79,12 @@ TS_INLINE void tile(int R, const float *x, int64_t K, const float *w, int64_t le
             high[r][c] = ts_load16(lane + (r * OUTPUTS + c) * LANES + TS_F32X16);
         }
     for (; k + LANES <= len; k += LANES) {
-        step(R, x + k, K, w + k, low);
-        step(R, x + k + TS_F32X16, K, w + k + TS_F32X16, high);
+        step(all, R, x + k, K, w + k, low);
+        step(all, R, x + k + TS_F32X16, K, w + k + TS_F32X16, high);
     }
     if (k < len) {
-        step_of(ts_lanes_of(0, len - k), R, x + k, K, w + k, low);
-        step_of(ts_lanes_of(0, len - k - TS_F32X16), R, x + k + TS_F32X16, K, w + k + TS_F32X16, high);
+        step(ts_lanes_of(0, len - k), R, x + k, K, w + k, low);
+        step(ts_lanes_of(0, len - k - TS_F32X16), R, x + k + TS_F32X16, K, w + k + TS_F32X16, high);
     }
     for (int r = 0; r < R; r++)
         for (int c = 0; c < WIDE; c++) {
@@ -114,10 +108,10 @@ static void piece(const block *b, int64_t k, int64_t len)
 {
     const int64_t K = b->a->K;
     for (int64_t i = 0; i < b->outputs; i++)
-        widen(b, b->n + i, k, len, b->w + i * PIECE);
+        widen(b, b->n + i, k, len, b->w + i * STRIDE);
     for (int64_t t = 0; t < b->rows; t += TALL)
         for (int64_t i = 0; i < b->outputs; i += WIDE)
-            tile_of(b->rows - t, b->a->x + (b->t + t) * K + k, K, b->w + i * PIECE, len,
+            tile_of(b->rows - t, b->a->x + (b->t + t) * K + k, K, b->w + i * STRIDE, len,
                     b->lane + (t * OUTPUTS + i) * LANES);
 }
 
@@ -146,7 +140,7 @@ static int64_t least(int64_t a, int64_t b)
 static void run(const void *args, int64_t begin, int64_t end)
 {
     const ts_matmul_args *a = args;
-    float w[OUTPUTS * PIECE] = {0}, lane[ROWS * OUTPUTS * LANES];
+    _Alignas(64) float w[OUTPUTS * STRIDE] = {0}, lane[ROWS * OUTPUTS * LANES];
     const ts_codes32 codes = ts_codes32_of(a->w->format == TS_W_MLX ? a->w->bits : 8);
     block b = {.a = a, .codes = &codes, .w = w, .lane = lane};
     for (b.t = 0; b.t < a->T; b.t += ROWS)
