@@ -147,6 +147,42 @@ TS_INLINE ts_f32x8 ts_load_f16(const uint16_t *p)
     return _mm256_or_ps(x, _mm256_castsi256_ps(_mm256_or_si256(sign, special)));
 }
 
+/* How 32 codes of 2..8 bits, one after another in 4*bits bytes, come into four times 8 lanes. */
+typedef struct {
+    ts_i32x8 pick[4], shift[4]; /* two of 16 bytes for every lane; where in them its code begins */
+    ts_i32x8 low;               /* the bits of a code */
+    int64_t bytes, second;      /* of 32 codes; where the 16 bytes begin that the last 16 codes are in */
+} ts_codes32;
+
+TS_INLINE ts_codes32 ts_codes32_of(int bits)
+{
+    ts_codes32 c = {.low = _mm256_set1_epi32((1 << bits) - 1), .bytes = 4 * bits};
+    c.second = bits < 4 ? 0 : 4 * bits - 16;
+    for (int q = 0; q < 4; q++) {
+        uint32_t pick[TS_F32X8], shift[TS_F32X8];
+        for (int l = 0; l < TS_F32X8; l++) {
+            uint32_t bit = (uint32_t)((TS_F32X8 * q + l) * bits - (q < 2 ? 0 : 8 * (int)c.second));
+            uint32_t next = bit / 8 < 15 ? bit / 8 + 1 : 0x80; /* 0x80: zero */
+            pick[l] = 0x80800000u | next << 8 | bit / 8;
+            shift[l] = bit % 8;
+        }
+        c.pick[q] = ts_load_32bytes(pick);
+        c.shift[q] = ts_load_32bytes(shift);
+    }
+    return c;
+}
+/* Codes 8*q .. 8*q+8 of those at p. */
+TS_INLINE ts_i32x8 ts_load_codes(const ts_codes32 *c, const uint8_t *p, int q)
+{
+    uint8_t few[16] = {0};
+    if (c->bytes < 16)
+        p = memcpy(few, p, (size_t)c->bytes);
+    else
+        p += q < 2 ? 0 : c->second;
+    __m256i all = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)p));
+    return _mm256_and_si256(_mm256_srlv_epi32(_mm256_shuffle_epi8(all, c->pick[q]), c->shift[q]), c->low);
+}
+
 /* The sum of 8 lanes, as lanes + 1, + 2, + 4 in turn. */
 TS_INLINE float ts_sum8(ts_f32x8 x)
 {

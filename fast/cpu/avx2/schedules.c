@@ -3,10 +3,12 @@
 #include <stddef.h>
 
 /* One line per schedule, in order of preference: the engine takes the first that accepts. */
-#define TS_SCHEDULES(X)     \
-    X(ts_residual_add_avx2) \
-    X(ts_matmul_a64s8_avx2) \
-    X(ts_quantize_a64_avx2)
+#define TS_SCHEDULES(X)        \
+    X(ts_residual_add_avx2)    \
+    X(ts_matmul_a64s8_avx2)    \
+    X(ts_quantize_a64_avx2)    \
+    X(ts_matmul_dot32_m1_avx2) \
+    X(ts_matmul_dot32_avx2)
 
 #define DECLARE(schedule) extern const ts_schedule schedule;
 #define ADDRESS(schedule) &schedule,
