@@ -3,8 +3,8 @@
 #include "cpu/avx512/widen.h"
 
 /* ROWS rows of x and OUTPUTS outputs share a piece of PIECE columns k: the weights are widened once for all rows
- * and stay in L1. A tile of 3 rows and 4 outputs keeps its lanes in registers. */
-enum { PIECE = 512, STRIDE = PIECE + 16, OUTPUTS = 16, ROWS = 96, TALL = 3, WIDE = 4, LANES = 32 };
+ * and stay in L1. A tile is 6 rows, 4 outputs and half of their lanes, which then fit in registers. */
+enum { PIECE = 512, STRIDE = PIECE + 16, OUTPUTS = 16, ROWS = 48, TALL = 6, WIDE = 4, LANES = 32 };
 
 typedef struct {
     const ts_matmul_args *a;
@@ -53,50 +53,57 @@ static void widen(const block *b, int64_t n, int64_t k, int64_t len, float *out)
         widen_mlx(w, b->codes, n, k, len, out);
 }
 
-/* One half of the lanes of a tile meets 16 columns; off lanes stay as they are. Where all are on, the mask still
- * keeps gcc from reading the weights anew for every row. */
-TS_INLINE void step(ts_mask16 on, int R, const float *x, int64_t K, const float *w, ts_f32x16 acc[TALL][WIDE])
+/* R rows and 4 outputs meet 16 columns. */
+TS_INLINE void step(int R, const float *x, int64_t K, const float *w, ts_f32x16 acc[TALL][WIDE])
 {
-    ts_f32x16 rows[TALL];
-    for (int r = 0; r < R; r++)
-        rows[r] = ts_load16_of(x + r * K, on);
     for (int c = 0; c < WIDE; c++) {
-        ts_f32x16 column = ts_load16_of(w + c * STRIDE, on);
+        ts_f32x16 column = ts_load16(w + c * STRIDE);
         for (int r = 0; r < R; r++)
-            acc[r][c] = ts_fma16_of(on, rows[r], column, acc[r][c]);
+            acc[r][c] = ts_fma16(ts_load16(x + r * K), column, acc[r][c]);
     }
 }
 
-/* R rows and 4 outputs over `len` columns. */
-TS_INLINE void tile(int R, const float *x, int64_t K, const float *w, int64_t len, float *lane)
+/* The last columns: off lanes stay as they are. */
+TS_INLINE void step_of(ts_mask16 on, int R, const float *x, int64_t K, const float *w, ts_f32x16 acc[TALL][WIDE])
 {
-    ts_f32x16 low[TALL][WIDE], high[TALL][WIDE];
-    const ts_mask16 all = ts_lanes_of(0, len); /* where it is used */
+    for (int c = 0; c < WIDE; c++)
+        for (int r = 0; r < R; r++)
+            acc[r][c] = ts_fma16_of(on, ts_load16_of(x + r * K, on), ts_load16_of(w + c * STRIDE, on), acc[r][c]);
+}
+
+/* Half of the lanes of R rows and 4 outputs, whose columns are 0, 32, ... and 15 more of each. */
+TS_INLINE void half(int R, const float *x, int64_t K, const float *w, int64_t len, float *lane)
+{
+    ts_f32x16 acc[TALL][WIDE];
     int64_t k = 0;
     for (int r = 0; r < R; r++)
-        for (int c = 0; c < WIDE; c++) {
-            low[r][c] = ts_load16(lane + (r * OUTPUTS + c) * LANES);
-            high[r][c] = ts_load16(lane + (r * OUTPUTS + c) * LANES + TS_F32X16);
-        }
-    for (; k + LANES <= len; k += LANES) {
-        step(all, R, x + k, K, w + k, low);
-        step(all, R, x + k + TS_F32X16, K, w + k + TS_F32X16, high);
-    }
-    if (k < len) {
-        step(ts_lanes_of(0, len - k), R, x + k, K, w + k, low);
-        step(ts_lanes_of(0, len - k - TS_F32X16), R, x + k + TS_F32X16, K, w + k + TS_F32X16, high);
-    }
+        for (int c = 0; c < WIDE; c++)
+            acc[r][c] = ts_load16(lane + (r * OUTPUTS + c) * LANES);
+    for (; k + TS_F32X16 <= len; k += LANES)
+        step(R, x + k, K, w + k, acc);
+    if (k < len)
+        step_of(ts_lanes_of(0, len - k), R, x + k, K, w + k, acc);
     for (int r = 0; r < R; r++)
-        for (int c = 0; c < WIDE; c++) {
-            ts_store16(lane + (r * OUTPUTS + c) * LANES, low[r][c]);
-            ts_store16(lane + (r * OUTPUTS + c) * LANES + TS_F32X16, high[r][c]);
-        }
+        for (int c = 0; c < WIDE; c++)
+            ts_store16(lane + (r * OUTPUTS + c) * LANES, acc[r][c]);
+}
+
+TS_INLINE void tile(int R, const float *x, int64_t K, const float *w, int64_t len, float *lane)
+{
+    half(R, x, K, w, len, lane);
+    half(R, x + TS_F32X16, K, w + TS_F32X16, len - TS_F32X16, lane + TS_F32X16);
 }
 
 static void tile_of(int64_t R, const float *x, int64_t K, const float *w, int64_t len, float *lane)
 {
     if (R >= TALL)
         tile(TALL, x, K, w, len, lane);
+    else if (R == 5)
+        tile(5, x, K, w, len, lane);
+    else if (R == 4)
+        tile(4, x, K, w, len, lane);
+    else if (R == 3)
+        tile(3, x, K, w, len, lane);
     else if (R == 2)
         tile(2, x, K, w, len, lane);
     else
