@@ -1,6 +1,6 @@
 #include "cpu/avx512/matmul_a64s8.h"
 
-enum { AHEAD = 4 }; /* blocks, into L2 */
+enum { AHEAD = 12 }; /* blocks, into L2; the next one into L1 */
 
 /* Line j of a block meets R rows of x; c[R..] are second accumulators, if `other` says so. */
 TS_INLINE void line_of(int R, int bits, int other, const uint8_t *block, const int8_t *code, int64_t K, int j,
@@ -57,6 +57,7 @@ TS_INLINE void slice(int R, int bits, const ts_matrix *w, const uint8_t *panel, 
     for (int r = 0; r < R; r++)
         o[r] = ts_zero16();
     for (int64_t g = span.begin; g < span.end; g++, block += size) {
+        ts_a64_prefetch_l1(bits, block + size);
         ts_a64_prefetch_l2(bits, block + AHEAD * size);
         group(R, bits, w->aux, block, x, g, o);
     }
