@@ -3,26 +3,30 @@
 #include <stddef.h>
 
 /* One line per schedule, in order of preference: the engine takes the first that accepts. */
-#define TS_SCHEDULES(X)     \
-    X(ts_exp_avx2)          \
-    X(ts_sigmoid_avx2)      \
-    X(ts_silu_avx2)         \
-    X(ts_softplus_avx2)     \
-    X(ts_rsqrt_avx2)        \
-    X(ts_residual_add_avx2) \
-    X(ts_swiglu_avx2)       \
-    X(ts_sigmoid_gate_avx2) \
-    X(ts_embed_avx2)        \
-    X(ts_rmsnorm_avx2)      \
-    X(ts_l2norm_avx2)       \
-    X(ts_gated_norm_avx2)   \
-    X(ts_conv1d_avx2)       \
-    X(ts_gdn_gates_avx2)    \
-    X(ts_gdn_step_avx2)     \
-    X(ts_gdn_chunk64_avx2)  \
-    X(ts_rope_avx2)         \
-    X(ts_kv_store_avx2)     \
-    X(ts_attention_avx2)
+#define TS_SCHEDULES(X)        \
+    X(ts_exp_avx2)             \
+    X(ts_sigmoid_avx2)         \
+    X(ts_silu_avx2)            \
+    X(ts_softplus_avx2)        \
+    X(ts_rsqrt_avx2)           \
+    X(ts_residual_add_avx2)    \
+    X(ts_swiglu_avx2)          \
+    X(ts_sigmoid_gate_avx2)    \
+    X(ts_embed_avx2)           \
+    X(ts_rmsnorm_avx2)         \
+    X(ts_l2norm_avx2)          \
+    X(ts_gated_norm_avx2)      \
+    X(ts_conv1d_avx2)          \
+    X(ts_gdn_gates_avx2)       \
+    X(ts_gdn_step_avx2)        \
+    X(ts_gdn_chunk64_avx2)     \
+    X(ts_rope_avx2)            \
+    X(ts_kv_store_avx2)        \
+    X(ts_attention_avx2)       \
+    X(ts_matmul_a64s8_avx2)    \
+    X(ts_quantize_a64_avx2)    \
+    X(ts_matmul_dot32_m1_avx2) \
+    X(ts_matmul_dot32_avx2)
 
 #define DECLARE(schedule) extern const ts_schedule schedule;
 #define ADDRESS(schedule) &schedule,
