@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "num/convert.h"
+#include "cpu/fused.h"
 #include "schedule.h"
 
 enum { PADDING = 16 }; /* floats after every slot: nobody may read or write them */
@@ -157,14 +158,11 @@ void ts_engine_linear(ts_piece *p, ts_input *in, const ts_matrix *w, float *y)
         &(ts_matmul_a64s8_args){in->T, w->N, in->K, e->code, e->slot[TS_SLOT_STEP], e->slot[TS_SLOT_SUM], w, y});
 }
 
-/* With more rows, a matmul of its own makes better use of each weight it reads. */
-enum { FUSED_ROWS = 8 };
-
 void ts_engine_gate_up(ts_piece *p, ts_input *in, const ts_matrix *gate, const ts_matrix *up, float *y)
 {
     ts_engine *e = p->e;
     float **s = e->slot;
-    if (in->T <= FUSED_ROWS && ts_engine_codes(e, gate) && ts_engine_codes(e, up)) {
+    if (in->T <= TS_FUSED_ROWS && ts_engine_codes(e, gate) && ts_engine_codes(e, up)) {
         quantise(p, in);
         ts_engine_op(p, TS_OP_GATE_UP_A64S8,
                      &(ts_gate_up_a64s8_args){in->T, gate->N, in->K, e->code, s[TS_SLOT_STEP], s[TS_SLOT_SUM], gate,
@@ -182,7 +180,7 @@ void ts_engine_qkv_conv(ts_piece *p, ts_input *in, const ts_matrix *w, const flo
     ts_engine *e = p->e;
     float **s = e->slot;
     int64_t W = p->c->W;
-    if (in->T <= FUSED_ROWS && ts_engine_codes(e, w)) {
+    if (in->T <= TS_FUSED_ROWS && ts_engine_codes(e, w)) {
         quantise(p, in);
         ts_engine_op(p, TS_OP_QKV_CONV_A64S8,
                      &(ts_qkv_conv_a64s8_args){in->T, w->N, in->K, W, e->code, s[TS_SLOT_STEP], s[TS_SLOT_SUM], w,

@@ -5,6 +5,9 @@
 
 #include "schedule.h"
 
+/* With more rows, a matmul of its own makes better use of each weight it reads. */
+enum { TS_FUSED_ROWS = 8 };
+
 typedef struct {
     const ts_schedule *const *matmul; /* of matmul_a64s8, NULL behind the last: the first that accepts is used */
     const ts_schedule *next;          /* swiglu or conv1d */

@@ -26,7 +26,10 @@
     X(ts_matmul_a64s8_avx2)    \
     X(ts_quantize_a64_avx2)    \
     X(ts_matmul_dot32_m1_avx2) \
-    X(ts_matmul_dot32_avx2)
+    X(ts_matmul_dot32_avx2)    \
+    X(ts_rmsnorm_a64_avx2)     \
+    X(ts_gate_up_a64s8_avx2)   \
+    X(ts_qkv_conv_a64s8_avx2)
 
 #define DECLARE(schedule) extern const ts_schedule schedule;
 #define ADDRESS(schedule) &schedule,
