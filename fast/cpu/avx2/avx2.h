@@ -244,7 +244,8 @@ TS_INLINE vec v_pairs(vec a, vec b)
 /* The butterfly over 16 lanes, masks 1, 2, 4, 8, for DOTS of them at once. t[i][s] holds lanes s*VEC on of the
  * i-th.
  */
-enum { DOTS = 4 };
+/* ACCUMULATORS leaves room for operands among the 16 registers. */
+enum { DOTS = 4, ACCUMULATORS = 8 };
 TS_INLINE void v_trees(vec t[DOTS][STRIPS], float *out)
 {
     vec a = v_pairs(v_pairs(t[0][0], t[1][0]), v_pairs(t[2][0], t[3][0]));

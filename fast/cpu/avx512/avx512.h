@@ -186,15 +186,26 @@ TS_INLINE float v_tree(const vec t[STRIPS])
     return _mm512_cvtss_f32(_mm512_add_ps(q, _mm512_shuffle_f32x4(q, q, 0xaa)));
 }
 
-/* The same for DOTS of them at once. */
-enum { DOTS = 8 };
+/* Sums of 4 neighbours: in every quarter those of a, b, c and d. */
+TS_INLINE vec v_quads(vec a, vec b, vec c, vec d)
+{
+    return v_pairs(v_pairs(a, b), v_pairs(c, d));
+}
+
+/* The quarters of a and of b added in pairs. */
+TS_INLINE vec v_quarters(vec a, vec b)
+{
+    return _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xdd));
+}
+
+/* v_tree of DOTS of them at once. ACCUMULATORS leaves room for operands among the 32 registers. */
+enum { DOTS = 12, ACCUMULATORS = 24 };
 TS_INLINE void v_trees(vec t[DOTS][STRIPS], float *out)
 {
-    vec a = v_pairs(v_pairs(t[0][0], t[1][0]), v_pairs(t[2][0], t[3][0]));
-    vec b = v_pairs(v_pairs(t[4][0], t[5][0]), v_pairs(t[6][0], t[7][0]));
-    vec z = _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xdd));
-    z = _mm512_add_ps(_mm512_shuffle_f32x4(z, z, 0x88), _mm512_shuffle_f32x4(z, z, 0xdd));
-    _mm256_storeu_ps(out, _mm512_castps512_ps256(z));
+    vec a = v_quads(t[0][0], t[1][0], t[2][0], t[3][0]);
+    vec b = v_quads(t[4][0], t[5][0], t[6][0], t[7][0]);
+    vec c = v_quads(t[8][0], t[9][0], t[10][0], t[11][0]);
+    v_store_some(out, v_first(DOTS), v_quarters(v_quarters(a, b), v_quarters(c, c)));
 }
 
 /* Into the L2 cache. A function that only does this has no effect in the eyes of GCC 12, which drops the calls that

@@ -11,7 +11,7 @@
  */
 #define UNROLLED static inline __attribute__((always_inline))
 
-enum { PART = 128, ROWS = 8, BLOCKS = 4, MAX_D = 1024, CHUNK = 32, AHEAD = 16, LINE = 64, ACCUMULATORS = VEC };
+enum { PART = 128, ROWS = 8, BLOCKS = 4, MAX_D = 1024, CHUNK = 32, AHEAD = 16, LINE = 64 };
 
 /* The weights of a block's rows in one partition. Row r sees the keys from[r] <= i < to[r] of it. */
 typedef struct {
@@ -43,23 +43,35 @@ static inline int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Offsets of the keys from 128 p on; past the last key, its own. */
-static void locate(group *g, int64_t p)
+/* Offsets of n keys from key j on; past the last key, its own. */
+static void locate_some(const group *g, int64_t j, int64_t *at, int n)
 {
     const ts_attention_args *a = g->a;
     const ts_kv *kv = &a->kv;
-    int64_t j = PART * p, last = g->end - 1, page = j / kv->page, in = j % kv->page;
-    for (int i = 0; i < 2 * PART; i++, j++) {
-        if (j > last) {
-            g->at[i] = i ? g->at[i - 1] : 0;
-            continue;
+    int64_t last = j < g->end ? 0 : j - g->end + 1, page = (j - last) / kv->page, in = (j - last) % kv->page;
+    int64_t next = 0;
+    for (int i = 0; i < n; i++) {
+        if (i == 0 || in == kv->page) {
+            page += i > 0;
+            in = i > 0 ? 0 : in;
+            next = ((kv->table[page] * a->Hkv + g->kvh) * kv->page + in) * a->D;
         }
-        g->at[i] = ((kv->table[page] * a->Hkv + g->kvh) * kv->page + in) * a->D;
-        if (++in == kv->page) {
-            in = 0;
-            page++;
+        at[i] = next;
+        if (j + i + 1 < g->end) {
+            next += a->D;
+            in++;
         }
     }
+}
+
+/* Offsets of the keys of partition p and the next. */
+static void locate(group *g, int64_t p)
+{
+    if (p > 0)
+        memcpy(g->at, g->at + PART, PART * sizeof *g->at);
+    else
+        locate_some(g, 0, g->at, PART);
+    locate_some(g, PART * (p + 1), g->at + PART, PART);
 }
 
 UNROLLED vec load(const void *pool, int64_t at, int dtype)
@@ -281,15 +293,33 @@ static void weigh(const group *g, const block *b, int64_t p, part *w)
         sums(w, r, 1);
 }
 
+/* The next partition's values line by line, as they lie in memory, though this one's are read by columns. */
+typedef struct {
+    const int64_t *at; /* of the key whose line is next */
+    int64_t line, row; /* bytes */
+} ahead;
+
+UNROLLED void fetch_next(const void *pool, ahead *n, int64_t bytes, int dtype)
+{
+    for (int64_t i = 0; i < bytes; i += LINE) {
+        v_prefetch((const char *)pool + *n->at * size_of(dtype) + n->line);
+        n->line += LINE;
+        if (n->line >= n->row) {
+            n->line = 0;
+            n->at++;
+        }
+    }
+}
+
 /* acc = chain over keys i .. end, for rows that see them all, or the rows that do. */
 UNROLLED void chain(const group *g, const part *w, int64_t c, vmask m, int i, int end, int R, int C, int whole,
-                    int all, int dtype, vec *acc)
+                    int all, int dtype, ahead *next, vec *acc)
 {
     const void *v = g->a->kv.v;
     for (; i < end; i++) {
         vec x[ROWS];
         if (all)
-            fetch(v, g->at[i + PART] + c, C * VEC * size_of(dtype), dtype);
+            fetch_next(v, next, C * VEC * size_of(dtype), dtype);
         for (int k = 0; k < C; k++)
             x[k] = whole ? load(v, g->at[i] + c + k * VEC, dtype) : load_some(v, g->at[i] + c, m, dtype);
         for (int r = 0; r < R; r++)
@@ -302,15 +332,15 @@ UNROLLED void chain(const group *g, const part *w, int64_t c, vmask m, int i, in
 /* C vectors of channels of a partition, from c on, join the outputs; unless `whole`, C is 1 and has the lanes of m.
  */
 UNROLLED void join(const group *g, const block *b, const part *w, int64_t p, int64_t c, vmask m, int R, int C,
-                   int whole, int dtype)
+                   int whole, int dtype, ahead *next)
 {
     const ts_attention_args *a = g->a;
     vec acc[ACCUMULATORS];
     for (int i = 0; i < R * C; i++)
         acc[i] = v_all(0.0f);
-    chain(g, w, c, m, w->lo, w->all_from, R, C, whole, 0, dtype, acc);
-    chain(g, w, c, m, w->all_from, w->all_to, R, C, whole, 1, dtype, acc);
-    chain(g, w, c, m, w->all_to, w->hi, R, C, whole, 0, dtype, acc);
+    chain(g, w, c, m, w->lo, w->all_from, R, C, whole, 0, dtype, next, acc);
+    chain(g, w, c, m, w->all_from, w->all_to, R, C, whole, 1, dtype, next, acc);
+    chain(g, w, c, m, w->all_to, w->hi, R, C, whole, 0, dtype, next, acc);
     for (int r = 0; r < R; r++) {
         int64_t row = b->t[r] * a->Hq + b->h[r];
         for (int k = 0; k < C && r < b->rows; k++) {
@@ -327,11 +357,12 @@ UNROLLED void values(const group *g, const block *b, const part *w, int64_t p, i
 {
     const int C = ACCUMULATORS / R > 8 ? 8 : ACCUMULATORS / R;
     const int64_t D = g->a->D;
+    ahead next = {g->at + PART, 0, D * size_of(dtype)};
     int64_t c = 0;
     for (; c + C * VEC <= D; c += C * VEC)
-        join(g, b, w, p, c, v_first(VEC), R, C, 1, dtype);
+        join(g, b, w, p, c, v_first(VEC), R, C, 1, dtype, &next);
     for (; c < D; c += VEC)
-        join(g, b, w, p, c, v_first(D - c), R, 1, 0, dtype);
+        join(g, b, w, p, c, v_first(D - c), R, 1, 0, dtype, &next);
 }
 
 static inline void values_rows(const group *g, const block *b, const part *w, int64_t p, int dtype)
