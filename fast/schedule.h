@@ -7,6 +7,7 @@
 #define TS_FAST_SCHEDULE_H
 
 #include <stdbool.h>
+#include <string.h>
 #include "case/op.h"
 #include "num/status.h"
 
@@ -35,6 +36,12 @@ typedef struct ts_schedule {
     const ts_packing
         *packing; /* accepts is asked about matrices packed so; NULL: reads them as they lie in the file */
 } ts_schedule;
+
+/* May that profile use it? */
+static inline bool ts_schedule_serves(const ts_schedule *s, const char *profile)
+{
+    return strcmp(s->profile, "any") == 0 || strcmp(s->profile, profile) == 0;
+}
 
 /* The i-th registered schedule that can run here, or NULL past the last. The engine takes the first that accepts.
  */

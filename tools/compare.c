@@ -98,11 +98,8 @@ const char *ts_ulp_bin_name(int bin)
 
 static void shape_text(const ts_tensor *t, char *buf, size_t size)
 {
-    size_t n = (size_t)snprintf(buf, size, "%s [", ts_dtype_table[t->dtype].name);
-    for (int i = 0; i < t->ndim && n < size; i++)
-        n += (size_t)snprintf(buf + n, size - n, "%s%" PRId64, i ? "," : "", t->dim[i]);
-    if (n < size)
-        snprintf(buf + n, size - n, "]");
+    int n = snprintf(buf, size, "%s ", ts_dtype_table[t->dtype].name);
+    ts_shape_text(t->ndim, t->dim, buf + n, size - (size_t)n);
 }
 
 static bool mixed_floats(ts_dtype a, ts_dtype b)
