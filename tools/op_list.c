@@ -1,6 +1,7 @@
 #include "op_list.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "case/op.h"
 #include "tool.h"
@@ -17,13 +18,30 @@ static void shape_text(const ts_field *f, char *out, size_t size)
         snprintf(out + n, size - n, "]");
 }
 
+/* "+pos Hv%Hk": " (pos may be 0, Hk divides Hv)" */
+static void print_rules(const char *rules)
+{
+    for (const char *p = rules; *p; p += strspn(p, " ")) {
+        int n = (int)strcspn(p, " "), left = (int)strcspn(p, "%");
+        printf(p == rules ? " (" : ", ");
+        if (*p == '+')
+            printf("%.*s may be 0", n - 1, p + 1);
+        else if (left < n)
+            printf("%.*s divides %.*s", n - left - 1, p + left + 1, left, p);
+        else
+            printf("%.*s", n, p);
+        p += n;
+    }
+    puts(*rules ? ")" : "");
+}
+
 static void print_op(const ts_op *op)
 {
     char shape[96];
     printf("%s, order %s, version %d\n  dims  ", op->name, op->order, op->version);
     for (int i = 0; i < TS_MAX_OP_DIMS && op->dim[i].name; i++)
         printf(" %s", op->dim[i].name);
-    printf(op->rules[0] ? "   (%s)\n" : "\n", op->rules);
+    print_rules(op->rules);
     if (op->param[0].name)
         printf("  params");
     for (int i = 0; i < TS_MAX_PARAMS && op->param[i].name; i++)
