@@ -170,17 +170,6 @@ ts_status ts_compare(const ts_tensor *a, const ts_tensor *b, ts_comparison *out)
     return out->differing ? TS_DIFFERS : TS_OK;
 }
 
-/* "layer 3, mixer" of "layer.3.mixer"; any other name is an operation outside the layers. */
-static void place_text(const char *name, char *buf, size_t size)
-{
-    long layer;
-    int used = 0;
-    if (sscanf(name, "layer.%9ld.%n", &layer, &used) == 1 && used > 0)
-        snprintf(buf, size, " (layer %ld, %s)", layer, name + used);
-    else
-        snprintf(buf, size, "%s", "");
-}
-
 static void ulp_text(uint64_t ulp, char *buf, size_t size)
 {
     if (ulp == TS_ULP_NAN)
@@ -281,14 +270,13 @@ static void print_rows(FILE *f, const pair *p, int64_t first, int rows)
 
 void ts_compare_print_line(FILE *f, const ts_tensor *a, const ts_comparison *c)
 {
-    char place[192], shape[64], ulp[64];
-    place_text(a->name, place, sizeof place);
+    char shape[64], ulp[64];
     shape_text(a, shape, sizeof shape);
     if (c->mismatch[0]) {
-        fprintf(f, "%s%s: %s\n", a->name, place, c->mismatch);
+        fprintf(f, "%s: %s\n", a->name, c->mismatch);
         return;
     }
-    fprintf(f, "%s%s %s: ", a->name, place, shape);
+    fprintf(f, "%s %s: ", a->name, shape);
     if (c->differing == 0)
         fprintf(f, "identical%s", c->mixed ? " after rounding to f32" : "");
     else

@@ -2,10 +2,9 @@
 #ifndef TS_TESTS_TOOLS_INOUT_H
 #define TS_TESTS_TOOLS_INOUT_H
 
-#include "base/folder.h"
+#include "base/scratch.h"
 #include "format/safetensors.h"
 
-static folder dir;
 static char in[FOLDER_PATH], out[FOLDER_PATH];
 
 static inline void inout_make(void)

@@ -160,7 +160,7 @@ static void prints_where(void **state)
     text[fread(text, 1, sizeof text - 1, f)] = '\0';
     fclose(f);
     assert_string_equal(
-        text, "layer.3.mixer (layer 3, mixer) F32 [2,2,3]: 2 of 12 elements differ, at most 1 ulp (flat 7), "
+        text, "layer.3.mixer F32 [2,2,3]: 2 of 12 elements differ, at most 1 ulp (flat 7), "
               "max abs 1.19e-07, max rel 1.19e-07\n"
               "  first at [1][0][1] row 2 col 1 (flat 7): 1 ulp\n"
               "    1                        0x3f800000         first.st\n"
