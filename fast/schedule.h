@@ -1,7 +1,9 @@
 /* The schedule registry. A schedule is one way to compute one operation; it
- * must give the bits of its declared order. Adding one is one file and one line
- * in fast/registry.c: check and the engine find it there. docs/schedules.md
- * shows how, and how to keep one outside the tree. A change of this struct, or of
+ * must give the bits of its declared order. Adding one is one file and one line:
+ * in fast/registry.c if it runs everywhere, in fast/cpu/ISA/schedules.c if it
+ * needs an isa; those come first, as far as this CPU and TS_CPU allow. check and
+ * the engine find it there. docs/schedules.md shows how, with a packing of the
+ * weights, and how to keep one outside the tree. A change of this struct, or of
  * one in case/args.h, counts TS_PLUGIN_VERSION up (tools/plugin_abi.h). */
 #ifndef TS_FAST_SCHEDULE_H
 #define TS_FAST_SCHEDULE_H

@@ -151,7 +151,7 @@ static void recorded_hashes_count(void **state)
     (void)state;
     edit(CASE, "\"y\": \"", "\"y\": \"00000000");
     assert_red("--case", "rmsnorm/*", "ref32 = case y");
-    edit(CASE, "\"y\": \"", "\"x\": \"");
+    shell("sed -i '/\"y\": \"[0-9a-f]/d' %s", path_of(CASE));
     assert_red("--case", "rmsnorm/*", "the case expects       nothing");
     assert_int_equal(
         capture_run(&c, ts_cmd_check, "check", "--golden", folder, "--no-own", "--case", "rmsnorm/*", NULL), TS_OK);
