@@ -23,7 +23,8 @@ static int parse(int argc, char **argv, settings *s)
         {"golden", 'g', TS_OPT_TEXT, &s->golden, 0, 0, "DIR", "the golden folder (golden)"},
         {"case", 'c', TS_OPT_TEXT, &s->case_glob, 0, 0, "GLOB", "only cases whose name matches"},
         {"external", 0, TS_OPT_FLAG, &s->external, 0, 0, NULL, "also record changed files outside own/"},
-        {"commit", 0, TS_OPT_TEXT, &s->commit, 0, 0, "ID", "recorded in the cases that change, or that say \"unknown\""},
+        {"commit", 0, TS_OPT_TEXT, &s->commit, 0, 0, "ID",
+         "recorded in the cases that change, or that say \"unknown\""},
         {"flags", 0, TS_OPT_TEXT, &s->flags, 0, 0, "TEXT", "compiler and flags, recorded likewise"},
         {"json", 0, TS_OPT_FLAG, &s->json, 0, 0, NULL, "the result as a JSON object"},
     };

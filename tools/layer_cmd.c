@@ -124,9 +124,8 @@ static void pass_over_outputs(job *j)
 {
     static const char *const linear[] = {"qkv", "conv", "q", "k", "v", "beta", "g", "z", "o", NULL},
                              *const full[] = {"q", "gate", "k", "v", "attn", NULL},
-                             *const both[] = {"input_norm", "gated",   "mixer",  "mid", "post_norm",
-                                              "gate_proj",  "up_proj", "swiglu", "mlp", "out",
-                                              NULL};
+                             *const both[] = {"input_norm", "gated",  "mixer", "mid", "post_norm", "gate_proj",
+                                              "up_proj",    "swiglu", "mlp",   "out", NULL};
     const char *const *const list[] = {both, j->view.cfg.full[0] ? full : linear};
     char name[64];
     for (int k = 0; k < 2; k++)

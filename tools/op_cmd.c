@@ -53,8 +53,7 @@ static int parse(int argc, char **argv, job *j)
     const ts_option options[] = {
         {"model", 'm', TS_OPT_TEXT, &j->model, 0, 0, "DIR", "checkpoint folder; only what is needed of it is read"},
         {"layer", 'l', TS_OPT_INT, &j->layer, 0, INT32_MAX, "N", "whose weights are used"},
-        {"op", 0, TS_OPT_TEXT, &j->op, 0, 0, "NAME",
-         "one of --list, or matmul: the profile's class"},
+        {"op", 0, TS_OPT_TEXT, &j->op, 0, 0, "NAME", "one of --list, or matmul: the profile's class"},
         {"list", 0, TS_OPT_FLAG, &j->list, 0, 0, NULL, "print the operations, their dims, parameters and tensors"},
         {"weight", 'w', TS_OPT_TEXT, &j->weight, 0, 0, "ROLE",
          "of rmsnorm and matmul: q_proj, input_norm, head, ..."},
@@ -90,7 +89,8 @@ static ts_status choose_engines(job *j, ts_error *err)
 static ts_status check_usage(job *j, ts_error *err)
 {
     if (!j->op || !j->in_path)
-        return ts_fail(err, TS_USAGE, NULL, j->op ? "--in" : "--op", j->op ? "is required" : "is required; op --list prints them");
+        return ts_fail(err, TS_USAGE, NULL, j->op ? "--in" : "--op",
+                       j->op ? "is required" : "is required; op --list prints them");
     j->s.id = ts_op_find(strcmp(j->op, "matmul") == 0 ? "matmul_dot32" : j->op);
     if (j->s.id == TS_OP_COUNT)
         return ts_fail(err, TS_USAGE, NULL, "--op", "'%s' is no operation (touchstone op --list)", j->op);

@@ -5,7 +5,8 @@
 
 bool ts_op_wants_weight(ts_op_id id)
 {
-    return id == TS_OP_RMSNORM || id == TS_OP_RMSNORM_A64 || id == TS_OP_L2NORM || id == TS_OP_MATMUL_DOT32 || id == TS_OP_MATMUL_A64S8;
+    return id == TS_OP_RMSNORM || id == TS_OP_RMSNORM_A64 || id == TS_OP_L2NORM || id == TS_OP_MATMUL_DOT32 ||
+           id == TS_OP_MATMUL_A64S8;
 }
 
 bool ts_op_wants_model(ts_op_id id)

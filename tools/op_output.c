@@ -96,8 +96,8 @@ ts_status ts_op_call_expected(const ts_op_call *c, ts_inputs *in, ts_error *err)
         for (int k = 0; k < (pools ? 2 : 1) && !status; k++) {
             char name[64];
             const char *stem = pools ? ts_op_pool_name[k] : f->name;
-            const ts_tensor *t =
-                ts_inputs_find(in, ts_op_expected_name(stem, f->role == TS_INOUT, name, sizeof name));
+            const ts_tensor *t = ts_inputs_find(in,
+                                                ts_op_expected_name(stem, f->role == TS_INOUT, name, sizeof name));
             if (t)
                 status = ts_op_check_shape(c, f, t, in->path, err);
         }

@@ -31,7 +31,8 @@ typedef struct {
     bool bf16;       /* scale and bias are rounded before the codes are made */
 } encoder;
 
-static void encode(encoder e, const float *w, int64_t K, int bits, int group, uint8_t *code, float *scale, float *bias)
+static void encode(encoder e, const float *w, int64_t K, int bits, int group, uint8_t *code, float *scale,
+                   float *bias)
 {
     const float levels = (float)((1 << bits) - 1);
     for (int64_t g = 0; g < K / group; g++, w += group, code += group) {

@@ -64,7 +64,7 @@ typedef struct {
 
 #define STREAM "{\"schema\":1,\"kind\":\"stream\",\"model\":\"m\",\"profile\":\"ts\",\"golden\":\"g\",\"new\":3"
 #define EXTERNAL "{\"schema\":1,\"kind\":\"external\",\"check\":\"trace\""
-#define OP                                                                                            \
+#define OP                                                                                                 \
     "{\"schema\":1,\"kind\":\"op\",\"op\":\"exp\",\"order\":\"elementwise\",\"version\":1,\"seed\":\"1\"," \
     "\"dims\":{\"n\":3}"
 #define INPUTS ",\"inputs\":{\"x\":\"normal\"}"
@@ -81,14 +81,16 @@ static void unknown_fields_and_values_are_refused(void **state)
         {STREAM ",\"bits\":5}", "bits"},
         {STREAM ",\"cuts\":\"all\"}", "cuts"},
         {STREAM ",\"expect\":{\"text\":\"00\"}}", "expect"},
-        {"{\"schema\":1,\"kind\":\"stream\",\"model\":\"m\",\"profile\":\"fast\",\"golden\":\"g\",\"new\":3}", "profile"},
+        {"{\"schema\":1,\"kind\":\"stream\",\"model\":\"m\",\"profile\":\"fast\",\"golden\":\"g\",\"new\":3}",
+         "profile"},
         {"{\"schema\":1,\"kind\":\"stream\",\"model\":\"m\",\"profile\":\"ts\",\"new\":3}", "golden"},
         {EXTERNAL "}", NULL},
         {EXTERNAL ",\"golden\":\"g\",\"expect\":{\"fnv1a\":\"00\"}}", NULL},
         {EXTERNAL ",\"goldne\":\"g\"}", "goldne"},
         {EXTERNAL ",\"model\":1}", "model"},
         {OP INPUTS "}", NULL},
-        {OP INPUTS ",\"exact\":true,\"about\":\"why\",\"expect\":{\"y\":\"00\"},\"made_by\":{\"tool\":\"t\"}}", NULL},
+        {OP INPUTS ",\"exact\":true,\"about\":\"why\",\"expect\":{\"y\":\"00\"},\"made_by\":{\"tool\":\"t\"}}",
+         NULL},
         {OP INPUTS ",\"cutz\":\"all\"}", "cutz"},
         {OP INPUTS ",\"colour\":\"red\"}", "colour"},
         {OP INPUTS ",\"tier\":\"grid\"}", "tier"},

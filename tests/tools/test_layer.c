@@ -310,9 +310,8 @@ static void big_model_layer(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden_layers),    cmocka_unit_test(golden_state),
-        cmocka_unit_test(engines_and_cuts), cmocka_unit_test(feeds_the_next_run),
-        cmocka_unit_test(bad_input),        cmocka_unit_test(big_model_layer),
+        cmocka_unit_test(golden_layers),      cmocka_unit_test(golden_state), cmocka_unit_test(engines_and_cuts),
+        cmocka_unit_test(feeds_the_next_run), cmocka_unit_test(bad_input),    cmocka_unit_test(big_model_layer),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

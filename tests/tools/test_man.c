@@ -210,12 +210,9 @@ static void completion(void **state)
         const char *line, *word[2];
         size_t n;
     } values[] = {
-        {"touchstone run --kv", {"real", "f16"}, 3},
-        {"touchstone run -e", {"fast", "ref64"}, 3},
-        {"touchstone op --engine", {"all", "fast"}, 4},
-        {"touchstone layer --engine", {"ref32", "fast"}, 3},
-        {"touchstone quantize -e", {"mlx-cpu", "lse"}, 3},
-        {"touchstone quantize -b", {"3", "8"}, 6},
+        {"touchstone run --kv", {"real", "f16"}, 3},           {"touchstone run -e", {"fast", "ref64"}, 3},
+        {"touchstone op --engine", {"all", "fast"}, 4},        {"touchstone layer --engine", {"ref32", "fast"}, 3},
+        {"touchstone quantize -e", {"mlx-cpu", "lse"}, 3},     {"touchstone quantize -b", {"3", "8"}, 6},
         {"touchstone check --only", {"files", "external"}, 6},
     };
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
@@ -231,7 +228,6 @@ static void completion(void **state)
     completions("touchstone inspect", &offered);
     assert_true(has(&offered, "README.md"));
 }
-
 
 int main(void)
 {

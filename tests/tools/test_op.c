@@ -147,8 +147,8 @@ static void reproduces_a_quantised_trace(void **state)
     ts_trace *t = make_trace(q4);
     ts_tensor stray[] = {traced(t, "layer.0.input_norm", "x"), floats("step", made[0], 2, 9, 4, 0)};
     write_in(stray, 2);
-    capture_run(&got, ts_cmd_op, "op", "--op", "matmul", "--in", in, "--model", q4, "--layer", "0", "--weight", "in_z",
-                NULL);
+    capture_run(&got, ts_cmd_op, "op", "--op", "matmul", "--in", in, "--model", q4, "--layer", "0", "--weight",
+                "in_z", NULL);
     if (got.code != TS_BAD || !strstr(got.err, "step: not a tensor of matmul"))
         fail_msg("exit %d %s%s", got.code, got.out, got.err);
     for (size_t i = 0; i < 9; i++) {
@@ -216,7 +216,8 @@ static void make_up(float *x, int n)
 static void assert_identical(const char *op, const ts_tensor *t, size_t n, const char *more, const char *value)
 {
     write_in(t, n);
-    if (capture_run(&got, ts_cmd_op, "op", "--op", op, "--in", in, more, value, more ? "--model" : NULL, TINY, NULL))
+    if (capture_run(&got, ts_cmd_op, "op", "--op", op, "--in", in, more, value, more ? "--model" : NULL, TINY,
+                    NULL))
         fail_msg("%s: exit %d\n%s%s", op, got.code, got.out, got.err);
     if (!strstr(got.out, "in.safetensors against ref32") || strstr(got.out, "differ"))
         fail_msg("%s:\n%s", op, got.out);
@@ -311,9 +312,9 @@ static void chunks(void **state)
     memset(made[5], 0, sizeof made[5]);
     ts_ref32.op(TS_OP_GDN_CHUNK64, &(ts_gdn_args){ROWS, 2, 2, 16, 16, pos, made[0], made[1], made[2], made[3],
                                                   made[4], made[5], made[6]});
-    ts_tensor t[] = {floats("q", made[0], 3, ROWS, 2, 16), floats("k", made[1], 3, ROWS, 2, 16),
-                     floats("v", made[2], 3, ROWS, 2, 16), floats("g", made[3], 2, ROWS, 2, 0),
-                     floats("beta", made[4], 2, ROWS, 2, 0), {"pos", TS_I64, 1, {1}, &pos, 8},
+    ts_tensor t[] = {floats("q", made[0], 3, ROWS, 2, 16),       floats("k", made[1], 3, ROWS, 2, 16),
+                     floats("v", made[2], 3, ROWS, 2, 16),       floats("g", made[3], 2, ROWS, 2, 0),
+                     floats("beta", made[4], 2, ROWS, 2, 0),     {"pos", TS_I64, 1, {1}, &pos, 8},
                      floats("state_out", made[5], 3, 2, 16, 16), floats("o", made[6], 3, ROWS, 2, 16)};
     assert_identical("gdn_chunk64", t, 8, NULL, NULL);
 }
@@ -323,15 +324,15 @@ static void other_shapes(void **state)
 {
     (void)state;
     ts_tensor t[] = {traced(trace, "layer.0.input_norm", "x"), traced(trace, "layer.0.qkv", "y")};
-    const int64_t shape[][4] = {{2, 9, 1280, 0}, {3, 1, 9, 1280}, {3, 3, 3, 1280}, {3, 9, 10, 128}, {2, 1280, 9, 0},
-                                {1, 9 * 1280, 0, 0}, {3, 9, 1280, 1}, {2, 18, 640, 0}};
+    const int64_t shape[][4] = {{2, 9, 1280, 0}, {3, 1, 9, 1280},     {3, 3, 3, 1280}, {3, 9, 10, 128},
+                                {2, 1280, 9, 0}, {1, 9 * 1280, 0, 0}, {3, 9, 1280, 1}, {2, 18, 640, 0}};
     for (size_t i = 0; i < sizeof shape / sizeof *shape; i++) {
         bool right = i < 4 || i == 6;
         t[1].ndim = (int)shape[i][0];
         memcpy(t[1].dim, shape[i] + 1, 3 * sizeof *t[1].dim);
         write_in(t, 2);
-        capture_run(&got, ts_cmd_op, "op", "--op", "matmul", "--in", in, "--model", TINY, "--layer", "0", "--weight",
-                    "in_qkv", NULL);
+        capture_run(&got, ts_cmd_op, "op", "--op", "matmul", "--in", in, "--model", TINY, "--layer", "0",
+                    "--weight", "in_qkv", NULL);
         if (got.code != (right ? TS_OK : TS_BAD) || (!right && !strstr(got.err, "y: has shape [")))
             fail_msg("shape %d: exit %d %s%s", (int)i, got.code, got.out, got.err);
     }

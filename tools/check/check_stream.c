@@ -142,7 +142,8 @@ static void check_expect(ts_check *k, ts_case *c, const char *key, const void *d
     }
     const char *want = ts_case_expect(c, key);
     bool same = want && strcmp(want, hex) == 0;
-    snprintf(detail, sizeof detail, "sha256 %s\nthe case expects %s\n", hex, want ? want : "nothing: make golden records it");
+    snprintf(detail, sizeof detail, "sha256 %s\nthe case expects %s\n", hex,
+             want ? want : "nothing: make golden records it");
     ts_report_add(k->report, "ref32 = case", key, same ? TS_EXACT : TS_FAIL, 0, same ? NULL : detail);
 }
 

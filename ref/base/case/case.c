@@ -247,8 +247,8 @@ static ts_status validate_word(const ts_case *c, const char *key, const char *co
 static ts_status validate_stream(ts_case *c, ts_error *err)
 {
     static const char *const keys[] = {"model", "profile", "golden", "bits", "new", "tier", "variants", NULL};
-    static const char *const outputs[] = {"weights", "logits", "ids", NULL}, *const tiers[] = {"check", "grid", NULL},
-                             *const variants[] = {"invariance", NULL};
+    static const char *const outputs[] = {"weights", "logits", "ids", NULL},
+                             *const tiers[] = {"check", "grid", NULL}, *const variants[] = {"invariance", NULL};
     int64_t count, bits = 0;
     const char *text;
     ts_status s = validate_keys(c, "stream", keys, err);
