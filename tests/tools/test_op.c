@@ -16,31 +16,12 @@
 #include "tools/big_model.h"
 #include "tools/capture.h"
 #include "tools/inout.h"
+#include "tools/tiny_trace.h"
 
-#define TINY "golden/models/tiny-qwen35"
-
-enum { T = 9, MOST = 12 };
+enum { MOST = 12 };
 
 static capture got;
 static ts_trace *trace; /* of ref32 on TINY, profile ts, from position 0 */
-
-static ts_trace *make_trace(const char *model)
-{
-    static const int32_t ids[T] = {47, 42, 10, 300, 7, 1000, 2047, 5, 99};
-    ts_weights *w = NULL;
-    ts_ref_model *m = NULL;
-    ts_ref_state *s = NULL;
-    ts_trace *t = ts_trace_new();
-    assert_int_equal(ts_weights_load(model, &w, NULL), TS_OK);
-    assert_int_equal(ts_ref32.model_new(w, ts_profile_find("ts"), &m, NULL), TS_OK);
-    assert_int_equal(ts_ref32.state_new(m, T, &s, NULL), TS_OK);
-    assert_int_equal(ts_ref32.forward(m, s, ids, T, 0, NULL, t, NULL), TS_OK);
-    ts_ref32.state_trace(m, s, "", t);
-    ts_ref32.state_free(s);
-    ts_ref32.model_free(m);
-    ts_weights_free(w);
-    return t;
-}
 
 static int set_up(void **state)
 {
@@ -126,13 +107,6 @@ static void reproduces_a_trace(void **state)
 enum { N = 96, H = 6, ROWS = 70 };
 
 static float made[8][ROWS * N];
-
-static ts_tensor floats(const char *name, const float *x, int ndim, int64_t a, int64_t b, int64_t c)
-{
-    ts_tensor t = {name, TS_F32, ndim, {a, b, c}, x, 0};
-    t.size = (size_t)ts_tensor_count(&t) * sizeof *x;
-    return t;
-}
 
 /* matmul on MLX codes is the class of the profile: A64S8. */
 static void reproduces_a_quantised_trace(void **state)
