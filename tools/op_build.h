@@ -26,7 +26,7 @@ ts_status ts_op_from_model(ts_op_builder *b);
 ts_status ts_op_allocate(ts_op_builder *b, int i, int64_t n, size_t size);
 
 /* Has t the shape of the field? More dims in front count as rows, and at the end as a split last dim; else
- * TS_BAD. */
+ * TS_BAD. Tensors of the same dims must also agree in how these are split. */
 ts_status ts_op_check_shape(const ts_op_call *c, const ts_field *f, const ts_tensor *t, const char *path,
                             ts_error *err);
 

@@ -312,6 +312,27 @@ static void other_shapes(void **state)
     }
 }
 
+/* Maps know n only: the shapes of what the user gave must agree. */
+static void shapes_of_maps(void **state)
+{
+    (void)state;
+    make_up(made[0], 12);
+    ts_ref32.op(TS_OP_RESIDUAL_ADD, &(ts_zip_args){12, made[0], made[0], made[1]});
+    ts_tensor t[] = {floats("a", made[0], 2, 3, 4, 0), floats("b", made[0], 2, 3, 4, 0),
+                     floats("y", made[1], 2, 3, 4, 0)};
+    assert_identical("residual_add", t, 3, NULL, NULL);
+    t[2] = floats("y", made[1], 1, 12, 0, 0);
+    assert_identical("residual_add", t, 3, NULL, NULL);
+    t[2] = floats("y", made[1], 2, 4, 3, 0);
+    write_in(t, 3);
+    assert_int_equal(capture_run(&got, ts_cmd_op, "op", "--op", "residual_add", "--in", in, NULL), TS_BAD);
+    assert_non_null(strstr(got.err, "y: has shape [4,3], but a has [3,4]"));
+    t[1] = floats("b", made[0], 2, 4, 3, 0);
+    write_in(t, 2);
+    assert_int_equal(capture_run(&got, ts_cmd_op, "op", "--op", "residual_add", "--in", in, NULL), TS_BAD);
+    assert_non_null(strstr(got.err, "b: has shape [4,3], but a has [3,4]"));
+}
+
 /* A double between two halves that f32 would round onto the tie. */
 static void f64_to_f16_rounds_once(void **state)
 {
@@ -446,6 +467,7 @@ int main(void)
         cmocka_unit_test(codes),
         cmocka_unit_test(chunks),
         cmocka_unit_test(other_shapes),
+        cmocka_unit_test(shapes_of_maps),
         cmocka_unit_test(f64_to_f16_rounds_once),
         cmocka_unit_test(lists_operations),
         cmocka_unit_test(says_what_it_wrote),
