@@ -149,9 +149,9 @@ static void untouched_is_green(void **state)
 static void recorded_hashes_count(void **state)
 {
     (void)state;
-    edit(CASE, "\"y\": \"", "\"y\": \"00000000");
+    edit(CASE, "\"y\":\t\"", "\"y\":\t\"00000000");
     assert_red("--case", "rmsnorm/*", "ref32 = case y");
-    shell("sed -i '/\"y\": \"[0-9a-f]/d' %s", path_of(CASE));
+    shell("sed -i '/\"y\":\t\"[0-9a-f]/d' %s", path_of(CASE));
     assert_red("--case", "rmsnorm/*", "the case expects       nothing");
     assert_int_equal(
         capture_run(&c, ts_cmd_check, "check", "--golden", folder, "--no-own", "--case", "rmsnorm/*", NULL), TS_OK);
@@ -161,7 +161,7 @@ static void recorded_hashes_count(void **state)
 static void a_stale_hash_is_red(void **state)
 {
     (void)state;
-    shell("sed -i 's/\"y\": \"[0-9a-f]*/\"y\": \"%064d/' %s", 0, path_of(CASE));
+    shell("sed -i 's/\"y\":\t\"[0-9a-f]*/\"y\":\t\"%064d/' %s", 0, path_of(CASE));
     assert_red("--case", "rmsnorm/*", "the case expects       0000000");
 }
 
@@ -252,7 +252,7 @@ static void golden(const char *commit, const char *result)
 static void golden_repairs_made_by(void **state)
 {
     (void)state;
-    shell("sed -i 's/\"commit\": .*/\"commit\": \"unknown\",/; s/\"flags\": .*/\"flags\": \"f\"/' %s/%s", folder,
+    shell("sed -i 's/\"commit\":.*/\"commit\": \"unknown\",/; s/\"flags\":.*/\"flags\": \"f\"/' %s/%s", folder,
           CASE);
     golden(NULL, "1 cases, 0 changed, 0 with");
     golden("", "1 cases, 0 changed, 0 with");
