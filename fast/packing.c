@@ -51,8 +51,7 @@ ts_status ts_matrix_pack(ts_matrix *m, ts_op_id op, const char *profile, int thr
 {
     const ts_schedule *s;
     for (int i = 0; (s = ts_schedule_at(i)) != NULL; i++)
-        if (s->op == op && (strcmp(s->profile, "any") == 0 || strcmp(s->profile, profile) == 0) &&
-            ts_packing_bytes(s->packing, m) > 0)
+        if (s->op == op && ts_schedule_serves(s, profile) && ts_packing_bytes(s->packing, m) > 0)
             return ts_matrix_pack_as(m, s->packing, threads, err);
     return TS_OK;
 }

@@ -90,8 +90,7 @@ const ts_schedule *ts_schedule_pick(ts_op_id op, const char *profile, const void
 {
     const ts_schedule *s;
     for (int i = 0; (s = ts_schedule_at(i)) != NULL; i++)
-        if (s->op == op && (strcmp(s->profile, "any") == 0 || strcmp(s->profile, profile) == 0) &&
-            (!s->accepts || s->accepts(args)))
+        if (s->op == op && ts_schedule_serves(s, profile) && (!s->accepts || s->accepts(args)))
             return s;
     return NULL;
 }

@@ -1,12 +1,15 @@
 /* The schedule registry. A schedule is one way to compute one operation; it
- * must give the bits of its declared order. Adding one is one file and one line
- * in fast/registry.c: check and the engine find it there. docs/schedules.md
- * shows how, and how to keep one outside the tree. A change of this struct, or of
+ * must give the bits of its declared order. Adding one is one file and one line:
+ * in fast/registry.c if it runs everywhere, in fast/cpu/ISA/schedules.c if it
+ * needs an isa; those come first, as far as this CPU and TS_CPU allow. check and
+ * the engine find it there. docs/schedules.md shows how, with a packing of the
+ * weights, and how to keep one outside the tree. A change of this struct, or of
  * one in case/args.h, counts TS_PLUGIN_VERSION up (tools/plugin_abi.h). */
 #ifndef TS_FAST_SCHEDULE_H
 #define TS_FAST_SCHEDULE_H
 
 #include <stdbool.h>
+#include <string.h>
 #include "case/op.h"
 #include "num/status.h"
 
@@ -35,6 +38,12 @@ typedef struct ts_schedule {
     const ts_packing
         *packing; /* accepts is asked about matrices packed so; NULL: reads them as they lie in the file */
 } ts_schedule;
+
+/* May that profile use it? */
+static inline bool ts_schedule_serves(const ts_schedule *s, const char *profile)
+{
+    return strcmp(s->profile, "any") == 0 || strcmp(s->profile, profile) == 0;
+}
 
 /* The i-th registered schedule that can run here, or NULL past the last. The engine takes the first that accepts.
  */

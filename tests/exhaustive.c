@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "format/json.h"
 #include "sweep/record.h"
@@ -74,7 +75,7 @@ static ts_status sweep(const settings *o, const ts_sweep_function *f, bool *good
 {
     ts_sweep s;
     double start = now();
-    ts_status status = ts_sweep_run(f, o->stride, true, &s, err);
+    ts_status status = ts_sweep_run(f, o->stride, isatty(STDERR_FILENO), &s, err);
     if (status)
         return status;
     report(f, &s, now() - start);

@@ -98,11 +98,8 @@ const char *ts_ulp_bin_name(int bin)
 
 static void shape_text(const ts_tensor *t, char *buf, size_t size)
 {
-    size_t n = (size_t)snprintf(buf, size, "%s [", ts_dtype_table[t->dtype].name);
-    for (int i = 0; i < t->ndim && n < size; i++)
-        n += (size_t)snprintf(buf + n, size - n, "%s%" PRId64, i ? "," : "", t->dim[i]);
-    if (n < size)
-        snprintf(buf + n, size - n, "]");
+    int n = snprintf(buf, size, "%s ", ts_dtype_table[t->dtype].name);
+    ts_shape_text(t->ndim, t->dim, buf + n, size - (size_t)n);
 }
 
 static bool mixed_floats(ts_dtype a, ts_dtype b)
@@ -171,17 +168,6 @@ ts_status ts_compare(const ts_tensor *a, const ts_tensor *b, ts_comparison *out)
             add_value_difference(&p, i, out);
     }
     return out->differing ? TS_DIFFERS : TS_OK;
-}
-
-/* "layer 3, mixer" of "layer.3.mixer"; any other name is an operation outside the layers. */
-static void place_text(const char *name, char *buf, size_t size)
-{
-    long layer;
-    int used = 0;
-    if (sscanf(name, "layer.%9ld.%n", &layer, &used) == 1 && used > 0)
-        snprintf(buf, size, " (layer %ld, %s)", layer, name + used);
-    else
-        snprintf(buf, size, "%s", "");
 }
 
 static void ulp_text(uint64_t ulp, char *buf, size_t size)
@@ -284,14 +270,13 @@ static void print_rows(FILE *f, const pair *p, int64_t first, int rows)
 
 void ts_compare_print_line(FILE *f, const ts_tensor *a, const ts_comparison *c)
 {
-    char place[192], shape[64], ulp[64];
-    place_text(a->name, place, sizeof place);
+    char shape[64], ulp[64];
     shape_text(a, shape, sizeof shape);
     if (c->mismatch[0]) {
-        fprintf(f, "%s%s: %s\n", a->name, place, c->mismatch);
+        fprintf(f, "%s: %s\n", a->name, c->mismatch);
         return;
     }
-    fprintf(f, "%s%s %s: ", a->name, place, shape);
+    fprintf(f, "%s %s: ", a->name, shape);
     if (c->differing == 0)
         fprintf(f, "identical%s", c->mixed ? " after rounding to f32" : "");
     else

@@ -53,12 +53,12 @@ static ts_status compare(ts_diff *d, ts_error *err)
     return status;
 }
 
-static int report(const ts_diff *d, int64_t rows, bool json)
+static int report(const ts_diff *d, int64_t rows, bool all, bool json)
 {
     ts_status verdict = d->differing + d->missing + d->extra ? TS_DIFFERS : TS_OK;
     if (json)
         return ts_tool_print(ts_diff_json(d), verdict);
-    ts_diff_print(d, (int)rows);
+    ts_diff_print(d, (int)rows, all);
     int flushed = ts_tool_flush(false);
     return flushed ? flushed : (int)verdict;
 }
@@ -67,12 +67,13 @@ int ts_cmd_diff(int argc, char **argv)
 {
     const char *path[2];
     int64_t rows = 4;
-    bool json = false;
+    bool all = false, json = false;
     const ts_option options[] = {
         {"rows", 'r', TS_OPT_INT, &rows, 0, 1000, "N", "rows to print side by side (4)"},
+        {"all", 'a', TS_OPT_FLAG, &all, 0, 0, NULL, "a line for every tensor that differs, not for the first few"},
         {"json", 0, TS_OPT_FLAG, &json, 0, 0, NULL, "the result as a JSON object"},
     };
-    ts_command_line c = {"diff A.safetensors B.safetensors [OPTIONS]", options, 2, path, 2};
+    ts_command_line c = {"diff A.safetensors B.safetensors [OPTIONS]", options, 3, path, 2};
     int done = ts_options_parse(argc, argv, &c);
     if (done != TS_GO_ON)
         return done;
@@ -86,7 +87,7 @@ int ts_cmd_diff(int argc, char **argv)
         status = compare(&d, &err);
     if (!status && d.common == 0)
         status = ts_fail(&err, TS_BAD, path[1], NULL, "has no tensor in common with %s", path[0]);
-    int code = status ? ts_tool_fail(status, &err, json) : report(&d, rows, json);
+    int code = status ? ts_tool_fail(status, &err, json) : report(&d, rows, all, json);
     free(d.entry);
     ts_safetensors_close(a);
     ts_safetensors_close(b);

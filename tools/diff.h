@@ -21,7 +21,8 @@ typedef struct {
     bool mixed;                               /* some F32 against F64 */
 } ts_diff;
 
-void ts_diff_print(const ts_diff *d, int rows);
+/* The first difference in full and a few more in a line, or all of them. */
+void ts_diff_print(const ts_diff *d, int rows, bool all);
 cJSON *ts_diff_json(const ts_diff *d);
 
 #endif

@@ -28,21 +28,13 @@ static void print_names(const ts_diff *d, const char *what, bool in_a, size_t co
     putchar('\n');
 }
 
-/* Between precisions almost everything differs: the sizes say more than the first element. */
-static void print_by_value(const ts_diff *d)
+/* In full the first, in a line each what follows. */
+static void print_differences(const ts_diff *d, int rows, bool all)
 {
-    puts("F32 against F64: compared by value; elements count as different when they differ as f32");
-    for (size_t i = 0; i < d->n; i++)
-        if (d->entry[i].c.mixed)
-            ts_compare_print_line(stdout, d->entry[i].a, &d->entry[i].c);
-}
-
-static void print_differences(const ts_diff *d, int rows)
-{
-    int told = 0;
-    for (size_t i = 0; i < d->n && told <= NEXT; i++) {
+    size_t told = 0;
+    for (size_t i = 0; i < d->n && (all || told <= NEXT); i++) {
         const ts_diff_entry *e = &d->entry[i];
-        if (!e->a || !e->b || !e->differs || e->c.mixed)
+        if (!e->a || !e->b || !e->differs)
             continue;
         if (told++ == 0) {
             printf("first difference: ");
@@ -52,14 +44,16 @@ static void print_differences(const ts_diff *d, int rows)
             ts_compare_print_line(stdout, e->a, &e->c);
         }
     }
+    if (told < d->differing)
+        printf("and %zu more (--all)\n", d->differing - told);
 }
 
-void ts_diff_print(const ts_diff *d, int rows)
+void ts_diff_print(const ts_diff *d, int rows, bool all)
 {
     print_runs(d);
     if (d->mixed)
-        print_by_value(d);
-    print_differences(d, rows);
+        puts("F32 against F64: compared by value; elements count as different when they differ as f32");
+    print_differences(d, rows, all);
     print_names(d, d->path_a, true, d->missing);
     print_names(d, d->path_b, false, d->extra);
     if (d->differing)

@@ -14,7 +14,7 @@
 typedef struct {
     const char *golden, *commit, *flags, *case_glob;
     bool json, external;
-    int changed, total;
+    int changed, repaired, total;
 } settings;
 
 static int parse(int argc, char **argv, settings *s)
@@ -23,7 +23,8 @@ static int parse(int argc, char **argv, settings *s)
         {"golden", 'g', TS_OPT_TEXT, &s->golden, 0, 0, "DIR", "the golden folder (golden)"},
         {"case", 'c', TS_OPT_TEXT, &s->case_glob, 0, 0, "GLOB", "only cases whose name matches"},
         {"external", 0, TS_OPT_FLAG, &s->external, 0, 0, NULL, "also record changed files outside own/"},
-        {"commit", 0, TS_OPT_TEXT, &s->commit, 0, 0, "ID", "recorded in the cases that change"},
+        {"commit", 0, TS_OPT_TEXT, &s->commit, 0, 0, "ID",
+         "recorded in the cases that change, or that say \"unknown\""},
         {"flags", 0, TS_OPT_TEXT, &s->flags, 0, 0, "TEXT", "compiler and flags, recorded likewise"},
         {"json", 0, TS_OPT_FLAG, &s->json, 0, 0, NULL, "the result as a JSON object"},
     };
@@ -31,21 +32,40 @@ static int parse(int argc, char **argv, settings *s)
     return ts_options_parse(argc, argv, &c);
 }
 
-/* made_by changes only together with what was made. */
+static bool known(const char *text)
+{
+    return text && *text && strcmp(text, "unknown") != 0;
+}
+
+/* A golden made by hand says "unknown"; a later run that knows the commit and finds the same bits says so. */
+static bool repairs(const settings *s, const ts_case *c)
+{
+    const cJSON *made = cJSON_GetObjectItemCaseSensitive(c->json, "made_by");
+    static const char *const key[] = {"commit", "flags"};
+    const char *const now[] = {s->commit, s->flags};
+    for (int i = 0; i < 2; i++)
+        if (known(now[i]) && !known(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(made, key[i]))))
+            return true;
+    return false;
+}
+
+/* made_by changes only together with what was made, or when it said nothing. */
 static ts_status save_if_changed(settings *s, ts_case *c, const cJSON *before, ts_error *err)
 {
     const cJSON *now = cJSON_GetObjectItemCaseSensitive(c->json, "expect");
+    bool same = cJSON_Compare(before, now, true);
     s->total++;
-    if (cJSON_Compare(before, now, true))
+    if (same && !repairs(s, c))
         return TS_OK;
-    s->changed++;
+    s->changed += !same;
+    s->repaired += same;
     cJSON_DeleteItemFromObjectCaseSensitive(c->json, "made_by");
     cJSON *made = cJSON_AddObjectToObject(c->json, "made_by");
     cJSON_AddStringToObject(made, "tool", "touchstone " TS_VERSION ", ref32");
-    cJSON_AddStringToObject(made, "commit", s->commit ? s->commit : "unknown");
-    cJSON_AddStringToObject(made, "flags", s->flags ? s->flags : "unknown");
+    cJSON_AddStringToObject(made, "commit", known(s->commit) ? s->commit : "unknown");
+    cJSON_AddStringToObject(made, "flags", known(s->flags) ? s->flags : "unknown");
     if (!s->json)
-        printf("changed %s\n", c->name);
+        printf("%s %s\n", same ? "made_by of" : "changed", c->name);
     return ts_json_save(c->path, c->json, err);
 }
 
@@ -158,8 +178,8 @@ int ts_cmd_golden(int argc, char **argv)
     ts_report_free(&report);
     if (status)
         return ts_tool_fail(status, &err, s.json);
-    printf(s.json ? "{\"schema\":1,\"cases\":%d,\"changed\":%d}\n"
-                  : "%d cases, %d changed; tables.json and SHA256SUMS rewritten\n",
-           s.total, s.changed);
+    printf(s.json ? "{\"schema\":1,\"cases\":%d,\"changed\":%d,\"repaired\":%d}\n"
+                  : "%d cases, %d changed, %d with a better made_by; tables.json and SHA256SUMS rewritten\n",
+           s.total, s.changed, s.repaired);
     return TS_OK;
 }

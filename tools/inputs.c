@@ -1,7 +1,6 @@
 #include "inputs.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "num/convert.h"
 
@@ -30,21 +29,6 @@ const ts_tensor *ts_inputs_find(ts_inputs *in, const char *name)
     return t;
 }
 
-/* The data may lie unaligned. */
-static float f32_at(const ts_tensor *t, int64_t i)
-{
-    uint16_t half;
-    float word;
-    if (t->dtype == TS_F64)
-        return (float)ts_tensor_get(t, i);
-    if (t->dtype == TS_F32) {
-        memcpy(&word, (const char *)t->data + i * 4, sizeof word);
-        return word;
-    }
-    memcpy(&half, (const char *)t->data + i * 2, sizeof half);
-    return t->dtype == TS_BF16 ? ts_bf16_to_f32(half) : ts_f16_to_f32(half);
-}
-
 ts_status ts_inputs_real(const ts_inputs *in, const ts_tensor *t, ts_real_as as, void *out, ts_error *err)
 {
     if (t->dtype != TS_F32 && t->dtype != TS_BF16 && t->dtype != TS_F16 && t->dtype != TS_F64)
@@ -52,11 +36,11 @@ ts_status ts_inputs_real(const ts_inputs *in, const ts_tensor *t, ts_real_as as,
                        ts_dtype_table[t->dtype].name);
     int64_t n = ts_tensor_count(t);
     for (int64_t i = 0; i < n && as == TS_AS_F32; i++)
-        ((float *)out)[i] = f32_at(t, i);
+        ((float *)out)[i] = (float)ts_tensor_get(t, i);
     for (int64_t i = 0; i < n && as == TS_AS_F64; i++)
         ((double *)out)[i] = ts_tensor_get(t, i);
     for (int64_t i = 0; i < n && as == TS_AS_F32_IN_F64; i++)
-        ((double *)out)[i] = (double)f32_at(t, i);
+        ((double *)out)[i] = (double)(float)ts_tensor_get(t, i);
     return TS_OK;
 }
 
@@ -82,7 +66,7 @@ void ts_inputs_narrow(const ts_tensor *t, ts_dtype to, uint16_t *out)
 {
     for (int64_t i = 0; i < ts_tensor_count(t); i++) {
         double v = ts_tensor_get(t, i);
-        out[i] = to == TS_BF16 ? ts_f64_to_bf16(v) : ts_f32_to_f16((float)v);
+        out[i] = to == TS_BF16 ? ts_f64_to_bf16(v) : ts_f64_to_f16(v);
     }
 }
 

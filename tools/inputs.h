@@ -25,7 +25,7 @@ ts_status ts_inputs_real(const ts_inputs *in, const ts_tensor *t, ts_real_as as,
 /* Fills out[count] from an I8, U8, I16, I32 or I64 tensor; every value within lo..hi. */
 ts_status ts_inputs_int(const ts_inputs *in, const ts_tensor *t, int64_t lo, int64_t hi, int64_t *out,
                         ts_error *err);
-/* An F32 or F64 tensor rounded once to BF16 or F16 (F64 to F16: by way of f32). */
+/* An F32 or F64 tensor rounded once to BF16 or F16. */
 void ts_inputs_narrow(const ts_tensor *t, ts_dtype to, uint16_t *out);
 /* TS_BAD for the first tensor that nobody asked for; `known` says what would be. */
 ts_status ts_inputs_done(const ts_inputs *in, const char *known, ts_error *err);

@@ -14,8 +14,6 @@ ts_status ts_inspect_safetensors(const char *path, bool stats, cJSON *o, ts_erro
 ts_status ts_inspect_json(const char *path, cJSON *o, ts_error *err);
 
 void ts_inspect_config(const ts_config *c, cJSON *o);
-/* "[2,3]" */
-void ts_inspect_shape(const ts_tensor *t, char *out, size_t size);
 /* Members line by line, lists of objects as tables. */
 void ts_inspect_print(const cJSON *o);
 

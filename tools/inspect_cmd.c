@@ -7,23 +7,32 @@
 #include "options.h"
 #include "tool.h"
 
-/* A safetensors file begins with a small 64-bit number, JSON text holds no NUL. */
-static bool is_json(const char *path)
+typedef enum { SAFETENSORS, JSON, NEITHER } content;
+
+/* A safetensors file begins with a small 64-bit number, JSON text holds no NUL and begins with its object. */
+static content content_of(const char *path)
 {
-    char head[8] = "";
+    char head[64] = "";
     FILE *f = fopen(path, "rb");
-    size_t n = f ? fread(head, 1, sizeof head, f) : 0;
+    size_t n = f ? fread(head, 1, sizeof head - 1, f) : 0;
     if (f)
         fclose(f);
-    return n > 0 && memchr(head, '\0', n) == NULL;
+    if (n == 0 || memchr(head, '\0', n < 8 ? n : 8) != NULL)
+        return SAFETENSORS;
+    const char *text = memcmp(head, "\xef\xbb\xbf", 3) == 0 ? head + 3 : head;
+    char first = text[strspn(text, " \t\r\n")];
+    return first == '{' || first == '[' || first == '\0' ? JSON : NEITHER;
 }
 
 static ts_status inspect(const char *path, bool stats, cJSON *o, ts_error *err)
 {
     struct stat st;
     bool folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-    bool json = !folder && stat(path, &st) == 0 && S_ISREG(st.st_mode) && is_json(path);
+    content what = !folder && stat(path, &st) == 0 && S_ISREG(st.st_mode) ? content_of(path) : SAFETENSORS;
+    bool json = what == JSON;
     cJSON_AddStringToObject(o, "path", path);
+    if (what == NEITHER)
+        return ts_fail(err, TS_BAD, path, NULL, "neither a safetensors file nor JSON");
     if (stats && (folder || json))
         return ts_fail(err, TS_USAGE, path, "--stats", "is for a safetensors file");
     if (folder)

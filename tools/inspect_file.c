@@ -8,15 +8,6 @@
 #include "format/tokenizer.h"
 #include "inspect.h"
 
-void ts_inspect_shape(const ts_tensor *t, char *out, size_t size)
-{
-    size_t n = (size_t)snprintf(out, size, "[");
-    for (int i = 0; i < t->ndim && n < size; i++)
-        n += (size_t)snprintf(out + n, size - n, "%s%lld", i ? "," : "", (long long)t->dim[i]);
-    if (n < size)
-        snprintf(out + n, size - n, "]");
-}
-
 static void add_real(cJSON *o, const char *key, double v)
 {
     char text[32];
@@ -63,9 +54,9 @@ static void add_tensors(const ts_safetensors *f, bool stats, cJSON *o)
     cJSON *list = cJSON_AddArrayToObject(o, "tensors");
     for (size_t i = 0; i < n; i++) {
         const ts_tensor *t = ts_safetensors_at(f, i);
-        char shape[192];
+        char shape[TS_SHAPE_TEXT];
         cJSON *e = cJSON_CreateObject();
-        ts_inspect_shape(t, shape, sizeof shape);
+        ts_shape_text(t->ndim, t->dim, shape, sizeof shape);
         cJSON_AddStringToObject(e, "name", t->name);
         cJSON_AddStringToObject(e, "dtype", ts_dtype_table[t->dtype].name);
         cJSON_AddStringToObject(e, "shape", shape);

@@ -62,7 +62,7 @@ static int kind_of(const char *name)
     int i = 0;
     while (strstr(name, kinds[i].piece) == NULL)
         i++;
-    return i;
+    return i > 0 && strcmp(kinds[i].kind, kinds[i - 1].kind) == 0 ? i - 1 : i; /* two pieces, one kind */
 }
 
 static bool ends_with(const char *name, const char *end, char module[256])
@@ -121,18 +121,11 @@ static void add_kinds(const sum by_kind[KINDS], cJSON *o)
 {
     cJSON *list = cJSON_AddArrayToObject(o, "kinds");
     for (int i = 0; i < KINDS; i++) {
-        bool told = i > 0 && strcmp(kinds[i].kind, kinds[i - 1].kind) == 0;
-        sum s = by_kind[i];
-        if (i + 1 < KINDS && strcmp(kinds[i].kind, kinds[i + 1].kind) == 0) {
-            s.tensors += by_kind[i + 1].tensors;
-            s.parameters += by_kind[i + 1].parameters;
-            s.bytes += by_kind[i + 1].bytes;
-        }
-        if (told || s.tensors == 0)
+        if (by_kind[i].tensors == 0)
             continue;
         cJSON *e = cJSON_CreateObject();
         cJSON_AddStringToObject(e, "kind", kinds[i].kind);
-        add_sum(e, &s);
+        add_sum(e, &by_kind[i]);
         cJSON_AddItemToArray(list, e);
     }
 }

@@ -69,10 +69,9 @@ static ts_status take(job *j, const ts_tensor *t, int ndim, const int64_t *dim, 
     for (int i = 0; i < t->ndim && same; i++)
         same = t->dim[i] == (i < extra ? 1 : dim[i - extra]);
     if (!same) {
-        char wants[96] = "";
-        for (int i = 0, n = 0; i < ndim; i++)
-            n += snprintf(wants + n, sizeof wants - (size_t)n, "%s%lld", i ? "," : "", (long long)dim[i]);
-        return ts_fail(err, TS_BAD, j->in.path, t->name, "wants shape [%s]", wants);
+        char wants[TS_SHAPE_TEXT];
+        ts_shape_text(ndim, dim, wants, sizeof wants);
+        return ts_fail(err, TS_BAD, j->in.path, t->name, "wants shape %s", wants);
     }
     size_t n = (size_t)ts_tensor_count(t);
     *data = calloc(n + 1, j->as == TS_AS_F32 ? sizeof(float) : sizeof(double));
@@ -109,12 +108,43 @@ static ts_status take_pos(job *j, int64_t earlier, ts_error *err)
     return TS_OK;
 }
 
+/* A state by its short name, or as a run wrote it: "conv_state", "cache.N.conv_states". */
+static ts_status find_state(job *j, const char *name, const char *written, const ts_tensor **out, ts_error *err)
+{
+    char cache[64];
+    snprintf(cache, sizeof cache, "cache.%lld.%s", (long long)j->layer, written);
+    const ts_tensor *plain = ts_inputs_find(&j->in, name), *dumped = ts_inputs_find(&j->in, cache);
+    *out = plain ? plain : dumped;
+    return plain && dumped ? ts_fail(err, TS_BAD, j->in.path, cache, "is the same state as %s: give one", name)
+                           : TS_OK;
+}
+
+/* What a run writes beside the state may stay in the file. */
+static void pass_over_outputs(job *j)
+{
+    static const char *const linear[] = {"qkv", "conv", "q", "k", "v", "beta", "g", "z", "o", NULL},
+                             *const full[] = {"q", "gate", "k", "v", "attn", NULL},
+                             *const both[] = {"input_norm", "gated",  "mixer", "mid", "post_norm", "gate_proj",
+                                              "up_proj",    "swiglu", "mlp",   "out", NULL};
+    const char *const *const list[] = {both, j->view.cfg.full[0] ? full : linear};
+    char name[64];
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; list[k][i]; i++) {
+            snprintf(name, sizeof name, "layer.%lld.%s", (long long)j->layer, list[k][i]);
+            ts_inputs_find(&j->in, name);
+        }
+}
+
 /* Linear attention: each state by itself may be left out and is then zero. */
 static ts_status take_recurrent(job *j, ts_error *err)
 {
     const ts_config *c = &j->w->cfg;
-    const ts_tensor *conv = ts_inputs_find(&j->in, "conv_state"), *s = ts_inputs_find(&j->in, "recurrent_state");
-    ts_status status = take_pos(j, 0, err);
+    const ts_tensor *conv, *s;
+    ts_status status = find_state(j, "conv_state", "conv_states", &conv, err);
+    if (!status)
+        status = find_state(j, "recurrent_state", "recurrent_states", &s, err);
+    if (!status)
+        status = take_pos(j, 0, err);
     if (!status && conv)
         status = take(j, conv, 2, (int64_t[]){2 * c->Hk * c->Dk + c->Hv * c->Dv, c->W}, &j->state[0], err);
     if (!status && s)
@@ -125,11 +155,16 @@ static ts_status take_recurrent(job *j, ts_error *err)
 static ts_status take_kv(job *j, ts_error *err)
 {
     const ts_config *c = &j->w->cfg;
-    const ts_tensor *k = ts_inputs_find(&j->in, "k"), *v = ts_inputs_find(&j->in, "v");
+    const ts_tensor *k, *v;
+    ts_status status = find_state(j, "k", "k", &k, err);
+    if (!status)
+        status = find_state(j, "v", "v", &v, err);
+    if (status)
+        return status;
     if (!k != !v)
         return ts_fail(err, TS_BAD, j->in.path, k ? "v" : "k", "missing: k and v come together");
     int64_t earlier = k && k->ndim >= 2 ? k->dim[k->ndim - 2] : 0;
-    ts_status status = take_pos(j, earlier, err);
+    status = take_pos(j, earlier, err);
     if (!status && k)
         status = take(j, k, 3, (int64_t[]){c->Hkv, earlier, c->D}, &j->state[0], err);
     if (!status && v)
@@ -151,6 +186,7 @@ static ts_status load(job *j, ts_error *err)
     status = take_x(j, err);
     if (!status)
         status = j->view.cfg.full[0] ? take_kv(j, err) : take_recurrent(j, err);
+    pass_over_outputs(j);
     return status ? status
                   : ts_inputs_done(&j->in,
                                    j->view.cfg.full[0]

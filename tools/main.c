@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cpu/isa.h"
+#include "options.h"
 #include "tool.h"
 
 static const ts_command commands[] = {
@@ -51,7 +52,7 @@ int main(int argc, char **argv)
     }
     ts_error err = {0};
     if (ts_isa_check(&err) != TS_OK)
-        return ts_tool_fail(TS_USAGE, &err, false);
+        return ts_tool_fail(TS_USAGE, &err, ts_wants_json(argc, argv));
     for (int i = 0; argc > 1 && i < N_COMMANDS; i++)
         if (strcmp(argv[1], commands[i].name) == 0)
             return delivered(commands[i].run(argc - 1, argv + 1));

@@ -1,4 +1,4 @@
-/* Private to op_call.c and op_kv.c: a call being put together. */
+/* Private to op_call.c, op_model.c, op_kv.c and op_output.c: a call being put together. */
 #ifndef TS_TOOLS_OP_BUILD_H
 #define TS_TOOLS_OP_BUILD_H
 
@@ -21,11 +21,19 @@ size_t ts_op_real_size(const ts_op_builder *b);
 ts_status ts_op_settle(ts_op_builder *b, const char *name, int64_t value, const char *tensor);
 /* The dim of that name, if the operation has it, from one integer in the file. */
 ts_status ts_op_settle_scalar(ts_op_builder *b, const char *name);
+/* Weights, constants and dims of the model, for the operations that take any (op_model.c). */
+ts_status ts_op_from_model(ts_op_builder *b);
 ts_status ts_op_allocate(ts_op_builder *b, int i, int64_t n, size_t size);
+
+/* Has t the shape of the field? More dims in front count as rows, and at the end as a split last dim; else
+ * TS_BAD. Tensors of the same dims must also agree in how these are split. */
+ts_status ts_op_check_shape(const ts_op_call *c, const ts_field *f, const ts_tensor *t, const char *path,
+                            ts_error *err);
 
 /* The paged KV cache, given as k and v [Hkv,tokens,D]. Operations without one: TS_OK. */
 ts_status ts_op_kv_settle(ts_op_builder *b);
 ts_status ts_op_kv_fill(ts_op_builder *b);
+extern const char *const ts_op_pool_name[2]; /* of the outputs: "cache_k", "cache_v" */
 ts_status ts_op_kv_output(const ts_op_call *c, ts_tensor out[2], int *n, ts_error *err);
 
 #endif

@@ -7,30 +7,6 @@
 
 #include "num/rope_table.h"
 
-bool ts_op_wants_weight(ts_op_id id)
-{
-    return id == TS_OP_RMSNORM || id == TS_OP_L2NORM || id == TS_OP_MATMUL_DOT32 || id == TS_OP_MATMUL_A64S8;
-}
-
-bool ts_op_wants_model(ts_op_id id)
-{
-    return (ts_op_wants_weight(id) && id != TS_OP_L2NORM) || id == TS_OP_EMBED || id == TS_OP_GATED_NORM ||
-           id == TS_OP_CONV1D || id == TS_OP_GDN_GATES || id == TS_OP_ROPE;
-}
-
-bool ts_op_wants_layer(ts_op_id id, const char *weight)
-{
-    bool end = weight && (!strcmp(weight, "head") || !strcmp(weight, "embed") || !strcmp(weight, "final_norm"));
-    return ts_op_wants_model(id) && id != TS_OP_EMBED && id != TS_OP_ROPE && !end;
-}
-
-const char *ts_op_matrix(ts_op_id id, const char *weight)
-{
-    if (id == TS_OP_EMBED)
-        return "embed";
-    return id == TS_OP_MATMUL_DOT32 || id == TS_OP_MATMUL_A64S8 ? weight : "";
-}
-
 void *ts_op_member(const ts_op_call *c, size_t offset)
 {
     return (char *)c->args + offset;
@@ -106,7 +82,13 @@ static ts_status settle_shape(ts_op_builder *b, const ts_field *f, const ts_tens
     return status;
 }
 
-static ts_status settle_given(ts_op_builder *b)
+/* The field that quantising x made, or -1: the file may not hold it as well. */
+static int made_by(const ts_op_call *codes, const ts_field *f)
+{
+    return codes ? ts_op_field_index(codes->op, f->name) : -1;
+}
+
+static ts_status settle_given(ts_op_builder *b, const ts_op_call *codes)
 {
     const ts_op *op = b->c->op;
     ts_status status = TS_OK;
@@ -114,7 +96,8 @@ static ts_status settle_given(ts_op_builder *b)
         const ts_field *f = &op->field[i];
         if (f->kind == TS_FIELD_MATRIX || f->kind == TS_FIELD_KV || f->role > TS_INOUT)
             continue;
-        const ts_tensor *t = b->c->data[i] ? NULL : ts_inputs_find(b->s->in, f->name);
+        bool elsewhere = b->c->data[i] || made_by(codes, f) >= 0;
+        const ts_tensor *t = elsewhere ? NULL : ts_inputs_find(b->s->in, f->name);
         b->c->given[i] = t;
         if (t)
             status = settle_shape(b, f, t);
@@ -135,16 +118,9 @@ ts_status ts_op_settle_scalar(ts_op_builder *b, const char *name)
     return status ? status : ts_op_settle(b, name, value, name);
 }
 
-static void set_param(ts_op_builder *b, const char *name, double value)
-{
-    for (int i = 0; i < TS_MAX_PARAMS && b->c->op->param[i].name; i++)
-        if (strcmp(b->c->op->param[i].name, name) == 0)
-            *(double *)ts_op_member(b->c, b->c->op->param[i].offset) = value;
-}
-
 ts_status ts_op_allocate(ts_op_builder *b, int i, int64_t n, size_t size)
 {
-    if (n < 0 || n > INT64_MAX / 16 || (uint64_t)n > SIZE_MAX / size / 2)
+    if (n > INT64_MAX / 16 || (uint64_t)n > SIZE_MAX / size / 2)
         return ts_fail(b->err, TS_BAD, b->s->in->path, b->c->op->field[i].name, "too many elements");
     b->c->data[i] = calloc((size_t)n + 1, size);
     return b->c->data[i] ? TS_OK : ts_no_memory(b->err, (size_t)n * size);
@@ -153,133 +129,6 @@ ts_status ts_op_allocate(ts_op_builder *b, int i, int64_t n, size_t size)
 size_t ts_op_real_size(const ts_op_builder *b)
 {
     return b->c->wide ? sizeof(double) : sizeof(float);
-}
-
-static ts_status take_vector(ts_op_builder *b, const char *field, const char *role)
-{
-    const ts_weights *w = b->s->w;
-    const ts_vector *v = ts_weights_vector(w, b->s->layer, role);
-    int i = ts_op_field_index(b->c->op, field);
-    if (!v)
-        return ts_fail(b->err, TS_BAD, w->path, role, "layer %lld has no such vector", (long long)b->s->layer);
-    ts_status status = ts_op_allocate(b, i, v->n, ts_op_real_size(b));
-    for (int64_t k = 0; k < v->n && !status; k++)
-        if (b->c->wide)
-            ((double *)b->c->data[i])[k] = (double)v->v[k];
-        else
-            ((float *)b->c->data[i])[k] = v->v[k];
-    return status;
-}
-
-static ts_status take_matrix(ts_op_builder *b, const char *role)
-{
-    const ts_weights *w = b->s->w;
-    const ts_matrix *m = ts_weights_matrix(w, b->s->layer, role);
-    const ts_op *op = b->c->op;
-    if (!m)
-        return ts_fail(b->err, TS_BAD, w->path, role, "layer %lld has no such matrix", (long long)b->s->layer);
-    if (b->c->op == &ts_op_table[TS_OP_MATMUL_A64S8] &&
-        !(m->format == TS_W_MLX && m->group == 64 && (m->bits == 4 || m->bits == 8)))
-        return ts_fail(b->err, TS_BAD, w->path, role,
-                       "is not MLX group 64 of 4 or 8 bits, which A64S8 is defined for");
-    const ts_field *f = &op->field[ts_op_field_index(op, "w")];
-    memcpy(ts_op_member(b->c, f->offset), &m, sizeof m);
-    ts_status status = ts_op_settle(b, f->dim[0], m->N, role);
-    return status ? status : ts_op_settle(b, f->dim[1], m->K, role);
-}
-
-/* The norm of linear attention is not centred: gated_norm's, not one of these. */
-static bool is_norm(const char *role)
-{
-    static const char *const norm[] = {"input_norm", "post_norm", "q_norm", "k_norm", "final_norm"};
-    for (size_t i = 0; i < sizeof norm / sizeof *norm; i++)
-        if (strcmp(role, norm[i]) == 0)
-            return true;
-    return false;
-}
-
-static ts_status rmsnorm(ts_op_builder *b)
-{
-    const ts_weights *w = b->s->w;
-    if (!is_norm(b->s->weight))
-        return ts_fail(b->err, TS_USAGE, NULL, "--weight",
-                       "'%s' is none of input_norm, post_norm, q_norm, k_norm, final_norm", b->s->weight);
-    ts_status status = take_vector(b, "w", b->s->weight);
-    if (!status)
-        status = ts_op_settle(b, "n", ts_weights_vector(w, b->s->layer, b->s->weight)->n, "w");
-    if (!status)
-        status = ts_op_settle(b, "centred", !w->folded, "w");
-    set_param(b, "eps", w->cfg.eps);
-    return status;
-}
-
-static ts_status gated_norm(ts_op_builder *b)
-{
-    ts_status status = take_vector(b, "w", "gdn_norm");
-    set_param(b, "eps", b->s->w->cfg.eps);
-    return status ? status : ts_op_settle(b, "D", b->s->w->cfg.Dv, "w");
-}
-
-static ts_status conv1d(ts_op_builder *b)
-{
-    const ts_config *c = &b->s->w->cfg;
-    ts_status status = take_vector(b, "w", "conv");
-    if (!status)
-        status = ts_op_settle(b, "C", 2 * c->Hk * c->Dk + c->Hv * c->Dv, "w");
-    return status ? status : ts_op_settle(b, "W", c->W, "w");
-}
-
-static ts_status gdn_gates(ts_op_builder *b)
-{
-    ts_status status = take_vector(b, "A_log", "A_log");
-    if (!status)
-        status = take_vector(b, "dt_bias", "dt_bias");
-    return status ? status : ts_op_settle(b, "H", b->s->w->cfg.Hv, "A_log");
-}
-
-/* The query of a head is scaled, its key is not. eps is the published models'. */
-static ts_status l2norm(ts_op_builder *b)
-{
-    bool q = strcmp(b->s->weight, "q") == 0;
-    if (!q && strcmp(b->s->weight, "k") != 0)
-        return ts_fail(b->err, TS_USAGE, NULL, "--weight", "'%s' is none of q, k", b->s->weight);
-    set_param(b, "eps", 1e-6);
-    set_param(b, "scale", q ? -0.5 : 0); /* the power of D, which the shape of x will say */
-    return TS_OK;
-}
-
-static ts_status from_model(ts_op_builder *b)
-{
-    switch (b->s->id) {
-    case TS_OP_EMBED:
-        return take_matrix(b, "embed");
-    case TS_OP_RMSNORM:
-        return rmsnorm(b);
-    case TS_OP_L2NORM:
-        return l2norm(b);
-    case TS_OP_GATED_NORM:
-        return gated_norm(b);
-    case TS_OP_CONV1D:
-        return conv1d(b);
-    case TS_OP_GDN_GATES:
-        return gdn_gates(b);
-    case TS_OP_ROPE:
-        return ts_op_settle(b, "R", b->s->w->cfg.R, "cos");
-    case TS_OP_MATMUL_DOT32:
-    case TS_OP_MATMUL_A64S8:
-        return take_matrix(b, b->s->weight);
-    default:
-        return TS_OK;
-    }
-}
-
-static ts_status check_shape(ts_op_builder *b, const ts_field *f, const ts_tensor *t)
-{
-    int64_t wants = ts_field_count(b->c->op, f, b->c->args);
-    if (ts_tensor_count(t) == wants)
-        return TS_OK;
-    return ts_fail(b->err, TS_BAD, b->s->in->path, t->name, "%lld elements, wants %lld",
-                   (long long)ts_tensor_count(t), (long long)wants);
 }
 
 /* Integers of field i, by way of int64. */
@@ -339,13 +188,14 @@ static ts_status fill_field(ts_op_builder *b, int i, const ts_op_call *codes)
     const ts_tensor *t = b->c->given[i];
     size_t size = f->kind == TS_FIELD_I8 ? 1 : f->kind == TS_FIELD_I32 ? sizeof(int32_t) : ts_op_real_size(b);
     int64_t n = ts_field_count(b->c->op, f, b->c->args);
-    ts_status status = t ? check_shape(b, f, t) : TS_OK;
+    ts_status status = t ? ts_op_check_shape(b->c, f, t, b->s->in->path, b->err) : TS_OK;
     if (!status && !b->c->data[i])
         status = ts_op_allocate(b, i, n, size);
     if (status || f->role == TS_OUT)
         return status;
-    if (!t && codes && i < 3) { /* quantize_a64's outputs are its last three fields */
-        memcpy(b->c->data[i], codes->data[i + 1], (size_t)n * size);
+    int made = made_by(codes, f);
+    if (made >= 0) {
+        memcpy(b->c->data[i], codes->data[made], (size_t)n * size);
         return TS_OK;
     }
     if (!t)
@@ -359,7 +209,8 @@ static ts_status check_present(ts_op_builder *b, const ts_op_call *codes)
     const ts_op *op = b->c->op;
     for (int i = 0; i < TS_MAX_FIELDS && op->field[i].name; i++) {
         const ts_field *f = &op->field[i];
-        bool elsewhere = f->kind == TS_FIELD_MATRIX || f->kind == TS_FIELD_KV || b->c->data[i] || (codes && i < 3);
+        bool elsewhere = f->kind == TS_FIELD_MATRIX || f->kind == TS_FIELD_KV || b->c->data[i] ||
+                         made_by(codes, f) >= 0;
         if (f->role <= TS_INOUT && !elsewhere && !b->c->given[i] && !optional(b, f))
             return ts_fail(b->err, TS_BAD, b->s->in->path, f->name, "missing: %s needs it", op->name);
     }
@@ -384,14 +235,32 @@ static void attach(ts_op_call *c)
     }
 }
 
+/* R of rope, which no shape has: twice the width of the angles. */
+static ts_status settle_angles(ts_op_builder *b)
+{
+    static const char *const name[] = {"cos", "sin"};
+    ts_status status = TS_OK;
+    for (int i = 0; i < 2 && !status && b->s->id == TS_OP_ROPE; i++) {
+        const ts_tensor *t = b->c->given[ts_op_field_index(b->c->op, name[i])];
+        int64_t width = t && t->ndim ? t->dim[t->ndim - 1] : 0;
+        if (t && width > TS_MOST_TOKENS)
+            status = ts_fail(b->err, TS_BAD, b->s->in->path, name[i], "wants at most 2^24 angles a row");
+        else if (t)
+            status = ts_op_settle(b, "R", 2 * width, name[i]);
+    }
+    return status;
+}
+
 /* All dims. */
 static ts_status settle_all(ts_op_builder *b, const ts_op_call *codes)
 {
-    ts_status status = from_model(b);
+    ts_status status = ts_op_from_model(b);
     if (!status && b->s->K > 0)
         status = ts_op_settle(b, "K", b->s->K, "x");
     if (!status)
-        status = settle_given(b);
+        status = settle_given(b, codes);
+    if (!status)
+        status = settle_angles(b);
     if (!status && codes)
         status = ts_op_settle(b, "T", ts_op_dim(codes->op, codes->args, "T"), "x");
     if (!status && codes)

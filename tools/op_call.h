@@ -40,6 +40,13 @@ ts_status ts_op_call_new(const ts_op_source *s, ts_real_as as, const ts_op_call 
                          ts_error *err);
 void ts_op_call_free(ts_op_call *c);
 
+/* Asks for what the file holds of the outputs, under their names or, read and written, NAME_out. A shape that is
+ * not the output's: TS_BAD. */
+ts_status ts_op_call_expected(const ts_op_call *c, ts_inputs *in, ts_error *err);
+
+/* The name in the file of what an output should be; `state`: it is read and written. */
+const char *ts_op_expected_name(const char *output, bool state, char *buf, size_t size);
+
 /* What the operation wrote to field i: n tensors, 0 if it is no output, 2 for KV pools; `data` is the caller's to
  * free. */
 ts_status ts_op_call_output(const ts_op_call *c, int field, ts_tensor out[2], int *n, ts_error *err);

@@ -6,6 +6,7 @@
 
 #include "compare.h"
 #include "op_call.h"
+#include "op_list.h"
 #include "options.h"
 #include "ref.h"
 #include "schedule.h"
@@ -36,7 +37,7 @@ typedef struct {
 typedef struct {
     const char *model, *op, *weight, *in_path, *out_path, *engine, *profile_name;
     int64_t layer, threads, rows;
-    bool json;
+    bool json, list;
     bool run[ENGINES];
     engine primary; /* whose outputs are written, and compared with the file's */
     bool codes;     /* matmul in class A64S8: x is quantised first */
@@ -52,8 +53,8 @@ static int parse(int argc, char **argv, job *j)
     const ts_option options[] = {
         {"model", 'm', TS_OPT_TEXT, &j->model, 0, 0, "DIR", "checkpoint folder; only what is needed of it is read"},
         {"layer", 'l', TS_OPT_INT, &j->layer, 0, INT32_MAX, "N", "whose weights are used"},
-        {"op", 0, TS_OPT_TEXT, &j->op, 0, 0, "NAME",
-         "an operation of check --list, or matmul: the profile's class"},
+        {"op", 0, TS_OPT_TEXT, &j->op, 0, 0, "NAME", "one of --list, or matmul: the profile's class"},
+        {"list", 0, TS_OPT_FLAG, &j->list, 0, 0, NULL, "print the operations, their dims, parameters and tensors"},
         {"weight", 'w', TS_OPT_TEXT, &j->weight, 0, 0, "ROLE",
          "of rmsnorm and matmul: q_proj, input_norm, head, ..."},
         {"in", 'i', TS_OPT_TEXT, &j->in_path, 0, 0, "FILE", "the inputs by name, .safetensors"},
@@ -65,7 +66,7 @@ static int parse(int argc, char **argv, job *j)
         {"json", 0, TS_OPT_FLAG, &j->json, 0, 0, NULL, "the result as a JSON object"},
     };
     ts_command_line c = {
-        .usage = "op --op NAME --in FILE [--model DIR [--layer N] [--weight ROLE]] [-o FILE] [OPTIONS]",
+        .usage = "op --op NAME --in FILE [--model DIR [--layer N] [--weight ROLE]] [-o FILE] [OPTIONS] | op --list",
         .option = options,
         .n = sizeof options / sizeof *options,
     };
@@ -88,16 +89,15 @@ static ts_status choose_engines(job *j, ts_error *err)
 static ts_status check_usage(job *j, ts_error *err)
 {
     if (!j->op || !j->in_path)
-        return ts_fail(err, TS_USAGE, NULL, j->op ? "--in" : "--op", "is required");
+        return ts_fail(err, TS_USAGE, NULL, j->op ? "--in" : "--op",
+                       j->op ? "is required" : "is required; op --list prints them");
     j->s.id = ts_op_find(strcmp(j->op, "matmul") == 0 ? "matmul_dot32" : j->op);
     if (j->s.id == TS_OP_COUNT)
-        return ts_fail(err, TS_USAGE, NULL, "--op", "'%s' is no operation (touchstone check --list)", j->op);
+        return ts_fail(err, TS_USAGE, NULL, "--op", "'%s' is no operation (touchstone op --list)", j->op);
     if (ts_op_wants_weight(j->s.id) && !j->weight)
         return ts_fail(err, TS_USAGE, NULL, "--weight", "is required: %s has several", j->op);
     if (!ts_op_wants_weight(j->s.id) && j->weight)
         return ts_fail(err, TS_USAGE, NULL, "--weight", "%s has no choice of weights", j->op);
-    if (ts_op_wants_model(j->s.id) && !j->model)
-        return ts_fail(err, TS_USAGE, NULL, "--model", "is required: %s takes weights or constants from it", j->op);
     bool layer = ts_op_wants_layer(j->s.id, j->weight);
     if (layer && j->layer < 0)
         return ts_fail(err, TS_USAGE, NULL, "--layer", "is required");
@@ -113,8 +113,7 @@ static ts_status check_usage(job *j, ts_error *err)
 static void choose_class(job *j)
 {
     const ts_matrix *m = strcmp(j->op, "matmul") == 0 ? ts_weights_matrix(j->w, j->s.layer, j->weight) : NULL;
-    j->codes = m && j->s.profile->codes && m->format == TS_W_MLX && m->group == 64 &&
-               (m->bits == 4 || m->bits == 8);
+    j->codes = m && j->s.profile->codes && ts_matrix_is_a64s8(m);
     if (j->codes)
         j->s.id = TS_OP_MATMUL_A64S8;
 }
@@ -122,7 +121,12 @@ static void choose_class(job *j)
 static ts_status open_all(job *j, ts_error *err)
 {
     ts_status status = ts_inputs_open(j->in_path, &j->in, err);
-    if (!status && ts_op_wants_model(j->s.id))
+    bool angles = !status && j->s.id == TS_OP_ROPE &&
+                  (ts_inputs_find(&j->in, "cos") || ts_inputs_find(&j->in, "sin"));
+    bool model = ts_op_wants_model(j->s.id) && (j->model || !angles);
+    if (!status && model && !j->model)
+        return ts_fail(err, TS_USAGE, NULL, "--model", "is required: %s takes weights or constants from it", j->op);
+    if (!status && model)
         status = ts_weights_load_part(j->model, j->s.layer, ts_op_matrix(j->s.id, j->weight), &j->w, err);
     if (status)
         return status;
@@ -177,6 +181,10 @@ static ts_status run_engine(job *j, engine e, ts_error *err)
     if (!status)
         status = ts_op_call_new(&j->s, as, j->codes ? &codes : NULL, &c, err);
     if (!status)
+        status = ts_op_call_expected(&c, &j->in, err);
+    if (!status)
+        status = ts_inputs_done(&j->in, j->op, err);
+    if (!status)
         status = execute(j, e, j->s.id, c.args, err);
     if (!status)
         status = keep_outputs(&c, &j->r[e], err);
@@ -195,23 +203,22 @@ static void measure(verdict *v, const ts_tensor *wide)
     }
 }
 
-/* The file's idea of output i; ours is seen in its shape, and rounded to its dtype if that is a half. */
+/* The file's idea of output i, of as many elements; ours is seen in its shape, and rounded to its dtype if that is
+ * a half. */
 static ts_status find_expected(job *j, int i, ts_error *err)
 {
     verdict *v = &j->v[i];
     char name[64];
-    snprintf(name, sizeof name, j->r[j->primary].state[i] ? "%s_out" : "%s", v->primary->name);
+    bool state = j->r[j->primary].state[i];
     v->ours = *v->primary;
-    v->expected = ts_inputs_find(&j->in, name);
+    v->expected = ts_inputs_find(&j->in, ts_op_expected_name(v->primary->name, state, name, sizeof name));
     if (!v->expected)
         return TS_OK;
     const ts_tensor *e = v->expected;
     int64_t n = ts_tensor_count(e);
-    if (n == ts_tensor_count(&v->ours)) {
-        v->ours.ndim = e->ndim;
-        memcpy(v->ours.dim, e->dim, sizeof e->dim);
-    }
-    if ((e->dtype != TS_BF16 && e->dtype != TS_F16) || n != ts_tensor_count(&v->ours))
+    v->ours.ndim = e->ndim;
+    memcpy(v->ours.dim, e->dim, sizeof e->dim);
+    if (e->dtype != TS_BF16 && e->dtype != TS_F16)
         return TS_OK;
     v->narrowed = malloc((size_t)n * sizeof(uint16_t) + 1);
     if (!v->narrowed)
@@ -239,7 +246,7 @@ static ts_status compare(job *j, bool *differs, ts_error *err)
         if (!status && v->expected)
             *differs |= ts_compare(v->expected, &v->ours, &v->file) != TS_OK;
     }
-    return status ? status : ts_inputs_done(&j->in, j->op, err);
+    return status;
 }
 
 static ts_status write_outputs(const job *j, ts_error *err)
@@ -284,6 +291,8 @@ static void print(const job *j)
                              (int)j->rows);
         }
     }
+    if (j->out_path)
+        printf("outputs of %s written to %s\n", engine_name[j->primary], j->out_path);
 }
 
 static cJSON *to_json(const job *j, bool differs)
@@ -294,6 +303,8 @@ static cJSON *to_json(const job *j, bool differs)
     cJSON_AddStringToObject(o, "engine", j->engine);
     cJSON_AddStringToObject(o, "profile", j->s.profile->name);
     cJSON_AddBoolToObject(o, "differs", differs);
+    if (j->out_path)
+        cJSON_AddStringToObject(o, "out", j->out_path);
     cJSON *list = cJSON_AddArrayToObject(o, "outputs");
     for (int i = 0; i < j->r[j->primary].n; i++) {
         const verdict *v = &j->v[i];
@@ -341,6 +352,8 @@ int ts_cmd_op(int argc, char **argv)
     int done = parse(argc, argv, &j);
     if (done != TS_GO_ON)
         return done;
+    if (j.list || (!j.op && !j.in_path))
+        return ts_op_list(j.json);
     bool differs = false;
     ts_status status = check_usage(&j, &err);
     if (!status)

@@ -131,8 +131,9 @@ ts_status ts_op_kv_fill(ts_op_builder *b)
     int i = ts_op_field_index(b->c->op, "kv");
     int64_t row = ts_op_dim(b->c->op, b->c->args, "Hkv") * ts_op_dim(b->c->op, b->c->args, "D");
     int64_t slots = kv->pages * PAGE;
-    ts_status status = row > INT64_MAX / 2 / slots ? ts_op_allocate(b, i, -1, size)
-                                                   : ts_op_allocate(b, i, 2 * slots * row, size);
+    if (row > INT64_MAX / 2 / slots)
+        return ts_fail(b->err, TS_BAD, b->s->in->path, cache_name(b, 0), "the cache would hold too many elements");
+    ts_status status = ts_op_allocate(b, i, 2 * slots * row, size);
     int32_t *table = calloc((size_t)kv->pages + 1, sizeof *table);
     b->c->table = table;
     if (!status && !table)
@@ -159,12 +160,14 @@ static double load(const ts_op_call *c, const ts_kv *kv, const void *pool, int64
     return c->wide ? ((const double *)pool)[i] : (double)((const float *)pool)[i];
 }
 
+const char *const ts_op_pool_name[2] = {"cache_k", "cache_v"};
+
 ts_status ts_op_kv_output(const ts_op_call *c, ts_tensor out[2], int *n, ts_error *err)
 {
     const ts_kv *kv = pool_of(c);
     int64_t Hkv = ts_op_dim(c->op, c->args, "Hkv"), D = ts_op_dim(c->op, c->args, "D"), len = c->tokens;
     for (*n = 0; *n < 2; ++*n) {
-        ts_tensor t = {.name = *n ? "cache_v" : "cache_k", .dtype = c->wide ? TS_F64 : TS_F32, .ndim = 3};
+        ts_tensor t = {.name = ts_op_pool_name[*n], .dtype = c->wide ? TS_F64 : TS_F32, .ndim = 3};
         memcpy(t.dim, (int64_t[]){Hkv, len, D}, 3 * sizeof *t.dim);
         t.size = (size_t)(Hkv * len * D) * (c->wide ? sizeof(double) : sizeof(float));
         void *y = malloc(t.size + 1);

@@ -94,6 +94,12 @@ static bool append(ts_option_list *list, const char *text)
     return true;
 }
 
+/* A file or folder; "" would be found missing later, and without the option's name. */
+static bool is_path(const ts_option *o)
+{
+    return o->value && (strncmp(o->value, "FILE", 4) == 0 || strcmp(o->value, "DIR") == 0);
+}
+
 static bool store(const ts_option *o, const char *text)
 {
     switch (o->kind) {
@@ -102,7 +108,7 @@ static bool store(const ts_option *o, const char *text)
         return true;
     case TS_OPT_TEXT:
         *(const char **)o->out = text;
-        return true;
+        return *text || !is_path(o);
     case TS_OPT_INT:
         return ts_parse_int(text, o->lo, o->hi, o->out);
     case TS_OPT_U64:
@@ -124,8 +130,10 @@ static ts_status bad_value(const ts_option *o, const char *text, ts_error *err)
     if (o->kind == TS_OPT_INT)
         return ts_fail(err, TS_USAGE, NULL, name, "'%s' is not an integer from %" PRId64 " to %" PRId64, text,
                        o->lo, o->hi);
+    if (o->kind == TS_OPT_TEXT)
+        return ts_fail(err, TS_USAGE, NULL, name, "wants a %s, not ''", *o->value == 'D' ? "folder" : "file");
     return ts_fail(err, TS_USAGE, NULL, name, "'%s' is not %s", text,
-                   o->kind == TS_OPT_U64 ? "an integer from 0 to 2^64-1" : "a finite number");
+                   o->kind == TS_OPT_U64 ? "an integer from 0 to 2^64-1" : "a number within the range of f32");
 }
 
 enum { LONG = 1000, HELP = 2000 };
@@ -181,12 +189,17 @@ static ts_status operands(int argc, char **argv, const ts_command_line *c, ts_er
     return TS_OK;
 }
 
-/* An error is reported as JSON even when --json stands after it; not if it names a file. */
-static bool wants_json(int argc, char **argv, const ts_command_line *c)
+/* --json takes a file there: it says nothing about errors. */
+static bool names_json_file(const ts_command_line *c)
 {
     for (size_t i = 0; i < c->n; i++)
-        if (strcmp(c->option[i].name, "json") == 0 && c->option[i].kind != TS_OPT_FLAG)
-            return false;
+        if (strcmp(c->option[i].name, "json") == 0)
+            return c->option[i].kind != TS_OPT_FLAG;
+    return false;
+}
+
+bool ts_wants_json(int argc, char **argv)
+{
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
         if (strcmp(argv[i], "--json") == 0)
             return true;
@@ -197,7 +210,7 @@ int ts_options_parse(int argc, char **argv, const ts_command_line *c)
 {
     struct option longs[TS_MAX_OPTIONS + 2];
     char letters[2 * TS_MAX_OPTIONS + 2];
-    bool json = wants_json(argc, argv, c);
+    bool json = ts_wants_json(argc, argv) && !names_json_file(c);
     ts_error err = {0};
     ts_status status = TS_OK;
     describe(c, longs, letters);

@@ -9,10 +9,10 @@
 
 typedef enum {
     TS_OPT_FLAG, /* bool */
-    TS_OPT_TEXT, /* const char * */
+    TS_OPT_TEXT, /* const char *; not "" if value is FILE... or DIR */
     TS_OPT_INT,  /* int64_t, lo..hi */
     TS_OPT_U64,  /* uint64_t, decimal */
-    TS_OPT_REAL, /* float, finite */
+    TS_OPT_REAL, /* float, finite; not a number that rounds to a subnormal one or to 0 */
     TS_OPT_LIST, /* ts_option_list; may be given again */
 } ts_option_kind;
 
@@ -44,6 +44,9 @@ enum { TS_MAX_OPTIONS = 32, TS_GO_ON = -1 };
 
 /* TS_GO_ON, or the exit code: TS_OK after --help, TS_USAGE after a message. */
 int ts_options_parse(int argc, char **argv, const ts_command_line *c);
+
+/* Does --json stand anywhere? An error before it is reported as JSON too. */
+bool ts_wants_json(int argc, char **argv);
 
 /* The whole string must be the number; "," separated for the list. */
 bool ts_parse_int(const char *text, int64_t lo, int64_t hi, int64_t *out);

@@ -4,20 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool one_of(int64_t v, const int *list, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (v == list[i])
-            return true;
-    return false;
-}
+#include "config/quant.h"
 
 static ts_status check(ts_affine k, const char *bits_of, const char *group_of, ts_error *err)
 {
-    static const int widths[] = {2, 3, 4, 5, 6, 8}, groups[] = {32, 64, 128};
-    if (!one_of(k.bits, widths, sizeof widths / sizeof *widths))
+    if (!ts_quant_bits_ok(k.bits))
         return ts_fail(err, TS_USAGE, NULL, bits_of, "%d is none of 2, 3, 4, 5, 6, 8", k.bits);
-    if (!one_of(k.group, groups, sizeof groups / sizeof *groups))
+    if (!ts_quant_group_ok(k.group))
         return ts_fail(err, TS_USAGE, NULL, group_of, "%d is none of 32, 64, 128", k.group);
     return TS_OK;
 }
@@ -78,9 +71,7 @@ ts_status ts_overrides_read(ts_affine all, const ts_option_list *texts, ts_overr
 
 static bool matches(const char *pattern, const char *module)
 {
-    static const char prefix[] = "language_model.";
-    bool has = strncmp(module, prefix, sizeof prefix - 1) == 0;
-    return fnmatch(pattern, module, 0) == 0 || (has && fnmatch(pattern, module + sizeof prefix - 1, 0) == 0);
+    return fnmatch(pattern, module, 0) == 0 || fnmatch(pattern, ts_quant_plain(module), 0) == 0;
 }
 
 bool ts_overrides_find(ts_overrides *o, const char *module, ts_affine *out)

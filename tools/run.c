@@ -47,7 +47,7 @@ static int parse(int argc, char **argv, job *j)
         {"threads", 't', TS_OPT_INT, &s->threads, 1, TS_MAX_THREADS, "N", "of fast; the bits do not depend on it"},
         {"temperature", 0, TS_OPT_REAL, &j->temperature, 0, 0, "X", "0: greedy (default)"},
         {"top-k", 0, TS_OPT_INT, &j->top_k, 0, INT32_MAX, "K", "0: off (default)"},
-        {"top-p", 0, TS_OPT_REAL, &j->top_p, 0, 0, "X", "1: off (default)"},
+        {"top-p", 0, TS_OPT_REAL, &j->top_p, 0, 0, "X", "0 or 1: off (1)"},
         {"min-p", 0, TS_OPT_REAL, &j->min_p, 0, 0, "X", "0: off (default)"},
         {"repetition-penalty", 0, TS_OPT_REAL, &j->repetition, 0, 0, "X", "1: off (default)"},
         {"use-generation-config", 0, TS_OPT_FLAG, &j->from_model, 0, 0, NULL,
@@ -208,6 +208,23 @@ static int report(const job *j, const ts_generated *g)
     return ts_tool_print(o, TS_OK);
 }
 
+/* As f32: below the least normal number 1/T and the penalty's inverse are infinite. */
+static ts_status check_given(const job *j, ts_error *err)
+{
+    const float tiny = 0x1p-126f;
+    if (j->temperature < 0 || (j->temperature > 0 && j->temperature < tiny))
+        return ts_fail(err, TS_USAGE, NULL, "--temperature", "%g is neither 0 nor within 1.2e-38..3.4e38",
+                       (double)j->temperature);
+    if (j->top_p < 0 || j->top_p > 1)
+        return ts_fail(err, TS_USAGE, NULL, "--top-p", "%g is not within 0..1", (double)j->top_p);
+    if (j->min_p < 0 || j->min_p > 1)
+        return ts_fail(err, TS_USAGE, NULL, "--min-p", "%g is not within 0..1", (double)j->min_p);
+    if (j->repetition < tiny)
+        return ts_fail(err, TS_USAGE, NULL, "--repetition-penalty", "%g is not within 1.2e-38..3.4e38",
+                       (double)j->repetition);
+    return TS_OK;
+}
+
 /* An option given wins over the model's file, and that over the defaults. */
 static ts_status choose_sampling(job *j, ts_error *err)
 {
@@ -215,7 +232,9 @@ static ts_status choose_sampling(job *j, ts_error *err)
     ts_generation_config g = {p->temperature, p->top_k, p->top_p, p->min_p, p->repetition};
     if (j->from_model && !j->session.model)
         return ts_fail(err, TS_USAGE, NULL, "--model", "is required");
-    ts_status status = j->from_model ? ts_generation_config_load(j->session.model, &g, err) : TS_OK;
+    ts_status status = check_given(j, err);
+    if (!status && j->from_model)
+        status = ts_generation_config_load(j->session.model, &g, err);
     if (status)
         return status;
     p->temperature = isnan(j->temperature) ? g.temperature : j->temperature;

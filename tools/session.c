@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include "chat.h"
+#include "format/file.h"
+#include "format/tokenizer_parts.h"
 #include "options.h"
 
 ts_session ts_session_default(int64_t n)
@@ -17,23 +19,20 @@ ts_session ts_session_default(int64_t n)
     return (ts_session){.engine = "fast", .threads = cpus, .n = n};
 }
 
-/* All of a stream, which may be a pipe; malloc'd and NUL terminated. */
-static ts_status read_stream(FILE *f, const char *name, char **text, size_t *size, ts_error *err)
+enum { MOST_PROMPT = 16 << 20 };
+
+/* All of the standard input, which may be a pipe; malloc'd and NUL terminated. */
+static ts_status read_stdin(char **text, size_t *size, ts_error *err)
 {
-    size_t room = 65536, n = 0;
-    char *y = malloc(room + 1);
-    while (y && (n += fread(y + n, 1, room - n, f)) == room) {
-        char *more = realloc(y, 2 * room + 1);
-        if (!more)
-            free(y);
-        y = more;
-        room *= 2;
-    }
+    size_t n = 0;
+    char *y = malloc(MOST_PROMPT + 2);
     if (!y)
-        return ts_no_memory(err, room);
-    if (ferror(f)) {
+        return ts_no_memory(err, MOST_PROMPT + 2);
+    n = fread(y, 1, MOST_PROMPT + 1, stdin);
+    if (ferror(stdin) || n > MOST_PROMPT) {
         free(y);
-        return ts_fail(err, TS_BAD, name, NULL, "%s", strerror(errno));
+        return n > MOST_PROMPT ? ts_fail(err, TS_BAD, "stdin", NULL, "more than the %d bytes allowed", MOST_PROMPT)
+                               : ts_fail(err, TS_BAD, "stdin", NULL, "%s", strerror(errno));
     }
     y[n] = '\0';
     *text = y;
@@ -50,14 +49,8 @@ static ts_status read_prompt(const ts_session *s, char **text, size_t *size, ts_
             memcpy(*text, s->prompt, *size + 1);
         return *text ? TS_OK : ts_no_memory(err, *size + 1);
     }
-    if (strcmp(s->prompt_file, "-") == 0)
-        return read_stream(stdin, "stdin", text, size, err);
-    FILE *f = fopen(s->prompt_file, "rb");
-    if (!f)
-        return ts_fail(err, TS_BAD, s->prompt_file, NULL, "%s", strerror(errno));
-    ts_status status = read_stream(f, s->prompt_file, text, size, err);
-    fclose(f);
-    return status;
+    return strcmp(s->prompt_file, "-") == 0 ? read_stdin(text, size, err)
+                                            : ts_file_read(s->prompt_file, MOST_PROMPT, text, size, err);
 }
 
 /* The message becomes the prompt. */
@@ -76,7 +69,7 @@ static ts_status encode(ts_session *s, ts_error *err)
 {
     char path[4096];
     size_t size = 0;
-    const char *file = s->prompt_file ? s->prompt_file : "--prompt";
+    const char *file = !s->prompt_file ? "--prompt" : strcmp(s->prompt_file, "-") ? s->prompt_file : "stdin";
     if (snprintf(path, sizeof path, "%s/tokenizer.json", s->model) >= (int)sizeof path)
         return ts_fail(err, TS_BAD, s->model, NULL, "path too long");
     ts_status status = read_prompt(s, &s->text, &size, err);
@@ -84,7 +77,11 @@ static ts_status encode(ts_session *s, ts_error *err)
         return status;
     if (memchr(s->text, '\0', size)) /* a record could not hold it */
         return ts_fail(err, TS_BAD, file, NULL, "byte %zu is NUL", strlen(s->text));
-    status = s->chat ? render(s, err) : TS_OK;
+    status = ts_utf8_check(s->text, size, file, NULL, err);
+    if (!status && s->system)
+        status = ts_utf8_check(s->system, strlen(s->system), "--system", NULL, err);
+    if (!status && s->chat)
+        status = render(s, err);
     if (!status)
         status = ts_tokenizer_open(path, &s->tokenizer, err);
     if (!status)

@@ -27,7 +27,7 @@ typedef struct {
 
 ts_sampling ts_sampling_default(void)
 {
-    return (ts_sampling){.temperature = 0.0f, .repetition = 1.0f, .window = 64};
+    return (ts_sampling){.temperature = 0.0f, .top_p = 1.0f, .repetition = 1.0f, .window = 64};
 }
 
 ts_status ts_sampling_check(const ts_sampling *s, ts_error *err)

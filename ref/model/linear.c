@@ -1,16 +1,9 @@
 #include "model.h"
 #include "op.h"
 
-/* Class A64S8 wants codes of 4 or 8 bits in groups of 64; every other matrix is widened (docs/contract.md, 2).
- */
-static bool in_a64s8(const ts_profile *p, const ts_matrix *w)
-{
-    return p->codes && w->format == TS_W_MLX && w->group == 64 && (w->bits == 4 || w->bits == 8);
-}
-
 void ts_linear(const ts_pass *p, const ts_matrix *w, const ts_real *x, int64_t T, ts_real *y)
 {
-    if (!in_a64s8(p->m->profile, w)) {
+    if (!p->m->profile->codes || !ts_matrix_is_a64s8(w)) { /* is widened (docs/contract.md, 2) */
         ts_matmul_dot32(&(ts_matmul_args){.T = T, .N = w->N, .K = w->K, .x = x, .w = w, .y = y});
         return;
     }

@@ -1,3 +1,5 @@
+#include <stdbool.h>
+
 #include "num/convert.h"
 #include "op.h"
 
@@ -22,6 +24,33 @@ static void range(const float *w, int group, float *lo, float *hi)
     }
 }
 
+/* In what the encoders differ. */
+typedef struct {
+    float (*nearest)(float);
+    bool up_to_zero; /* max is at least 0 */
+    bool bf16;       /* scale and bias are rounded before the codes are made */
+} encoder;
+
+static void encode(encoder e, const float *w, int64_t K, int bits, int group, uint8_t *code, float *scale,
+                   float *bias)
+{
+    const float levels = (float)((1 << bits) - 1);
+    for (int64_t g = 0; g < K / group; g++, w += group, code += group) {
+        float lo = w[0], hi = e.up_to_zero ? 0 : w[0];
+        range(w, group, &lo, &hi);
+        fit(lo, hi, levels, e.nearest, &scale[g], &bias[g]);
+        if (e.bf16) {
+            scale[g] = ts_bf16_to_f32(ts_f32_to_bf16(scale[g]));
+            bias[g] = ts_bf16_to_f32(ts_f32_to_bf16(bias[g]));
+        }
+        for (int i = 0; i < group; i++) {
+            float q = e.nearest((w[i] - bias[g]) / scale[g]);
+            q = q > 0 ? q : 0;
+            code[i] = (uint8_t)(q < levels ? q : levels);
+        }
+    }
+}
+
 /* Encoder mlx-cpu, per group, n = 2^bits - 1:
  *   s = max((max - min) / n, 1e-7), negated unless |min| > |max|;  edge = whichever is larger in magnitude
  *   q0 = rint(edge / s);  if q0 != 0: s = edge / q0, b = edge;  else b = 0
@@ -31,34 +60,16 @@ static void range(const float *w, int group, float *lo, float *hi)
  * A group whose max - min overflows gets an infinite scale: the caller checks. */
 void ts_mlx_encode(const float *w, int64_t K, int bits, int group, uint8_t *code, float *scale, float *bias)
 {
-    const float levels = (float)((1 << bits) - 1);
-    for (int64_t g = 0; g < K / group; g++, w += group, code += group) {
-        float lo = w[0], hi = w[0];
-        range(w, group, &lo, &hi);
-        fit(lo, hi, levels, rintf, &scale[g], &bias[g]);
-        for (int i = 0; i < group; i++) {
-            float q = rintf((w[i] - bias[g]) / scale[g]);
-            q = q > 0 ? q : 0;
-            code[i] = (uint8_t)(q < levels ? q : levels);
-        }
-    }
+    encode((encoder){.nearest = rintf}, w, K, bits, group, code, scale, bias);
 }
 
 /* Encoder mlx-metal: mlx-cpu with three differences. max is at least 0 (its search starts there), so a group
  * of negative numbers gets a grid up to 0; ties go away from zero, for q0 and for codes; codes are not clamped
- * from below, which changes nothing: w - b and s never have opposite signs, or the quotient is within +-1/2. */
+ * from below, which changes nothing (and is done here): w - b and s never have opposite signs, or the quotient
+ * is within +-1/2. */
 void ts_mlx_encode_metal(const float *w, int64_t K, int bits, int group, uint8_t *code, float *scale, float *bias)
 {
-    const float levels = (float)((1 << bits) - 1);
-    for (int64_t g = 0; g < K / group; g++, w += group, code += group) {
-        float lo = w[0], hi = 0;
-        range(w, group, &lo, &hi);
-        fit(lo, hi, levels, roundf, &scale[g], &bias[g]);
-        for (int i = 0; i < group; i++) {
-            float q = roundf((w[i] - bias[g]) / scale[g]);
-            code[i] = (uint8_t)(q < levels ? q : levels);
-        }
-    }
+    encode((encoder){.nearest = roundf, .up_to_zero = true}, w, K, bits, group, code, scale, bias);
 }
 
 /* Encoder lse: the grid of mlx-cpu with ties away from zero; then s and b are rounded to bf16, nearest even,
@@ -66,17 +77,5 @@ void ts_mlx_encode_metal(const float *w, int64_t K, int bits, int group, uint8_t
  * ones: what the file holds is what the codes were made for. */
 void ts_lse_encode(const float *w, int64_t K, int bits, int group, uint8_t *code, float *scale, float *bias)
 {
-    const float levels = (float)((1 << bits) - 1);
-    for (int64_t g = 0; g < K / group; g++, w += group, code += group) {
-        float lo = w[0], hi = w[0];
-        range(w, group, &lo, &hi);
-        fit(lo, hi, levels, roundf, &scale[g], &bias[g]);
-        scale[g] = ts_bf16_to_f32(ts_f32_to_bf16(scale[g]));
-        bias[g] = ts_bf16_to_f32(ts_f32_to_bf16(bias[g]));
-        for (int i = 0; i < group; i++) {
-            float q = roundf((w[i] - bias[g]) / scale[g]);
-            q = q > 0 ? q : 0;
-            code[i] = (uint8_t)(q < levels ? q : levels);
-        }
-    }
+    encode((encoder){.nearest = roundf, .bf16 = true}, w, K, bits, group, code, scale, bias);
 }

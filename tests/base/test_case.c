@@ -57,6 +57,67 @@ static void good_fields_are_taken(void **state)
     }
 }
 
+/* A case, and the field that its error must name; NULL: it is none. */
+typedef struct {
+    const char *text, *field;
+} strict;
+
+#define STREAM "{\"schema\":1,\"kind\":\"stream\",\"model\":\"m\",\"profile\":\"ts\",\"golden\":\"g\",\"new\":3"
+#define EXTERNAL "{\"schema\":1,\"kind\":\"external\",\"check\":\"trace\""
+#define OP                                                                                                 \
+    "{\"schema\":1,\"kind\":\"op\",\"op\":\"exp\",\"order\":\"elementwise\",\"version\":1,\"seed\":\"1\"," \
+    "\"dims\":{\"n\":3}"
+#define INPUTS ",\"inputs\":{\"x\":\"normal\"}"
+
+static void unknown_fields_and_values_are_refused(void **state)
+{
+    (void)state;
+    static const strict all[] = {
+        {STREAM "}", NULL},
+        {STREAM ",\"tier\":\"grid\",\"variants\":\"invariance\",\"bits\":8,\"expect\":{\"ids\":\"00\"}}", NULL},
+        {STREAM ",\"tier\":\"often\"}", "tier"},
+        {STREAM ",\"tier\":1}", "tier"},
+        {STREAM ",\"variants\":\"all\"}", "variants"},
+        {STREAM ",\"bits\":5}", "bits"},
+        {STREAM ",\"cuts\":\"all\"}", "cuts"},
+        {STREAM ",\"expect\":{\"text\":\"00\"}}", "expect"},
+        {"{\"schema\":1,\"kind\":\"stream\",\"model\":\"m\",\"profile\":\"fast\",\"golden\":\"g\",\"new\":3}",
+         "profile"},
+        {"{\"schema\":1,\"kind\":\"stream\",\"model\":\"m\",\"profile\":\"ts\",\"new\":3}", "golden"},
+        {EXTERNAL "}", NULL},
+        {EXTERNAL ",\"golden\":\"g\",\"expect\":{\"fnv1a\":\"00\"}}", NULL},
+        {EXTERNAL ",\"goldne\":\"g\"}", "goldne"},
+        {EXTERNAL ",\"model\":1}", "model"},
+        {OP INPUTS "}", NULL},
+        {OP INPUTS ",\"exact\":true,\"about\":\"why\",\"expect\":{\"y\":\"00\"},\"made_by\":{\"tool\":\"t\"}}",
+         NULL},
+        {OP INPUTS ",\"cutz\":\"all\"}", "cutz"},
+        {OP INPUTS ",\"colour\":\"red\"}", "colour"},
+        {OP INPUTS ",\"tier\":\"grid\"}", "tier"},
+        {OP INPUTS ",\"exact\":\"yes\"}", "exact"},
+        {OP INPUTS ",\"about\":5}", "about"},
+        {OP INPUTS ",\"expect\":{\"y\":\"00\",\"z\":\"00\"}}", "expect"},
+        {OP INPUTS ",\"expect\":{\"x\":\"00\"}}", "expect"},
+        {OP INPUTS ",\"expect\":{\"y\":0}}", "expect"},
+        {OP INPUTS ",\"expect\":[]}", "expect"},
+        {OP INPUTS ",\"made_by\":{\"who\":\"t\"}}", "made_by"},
+        {OP INPUTS ",\"params\":[]}", "params"},
+        {OP ",\"inputs\":{\"x\":\"normal\",\"w\":\"normal\"}}", "inputs"},
+        {OP ",\"inputs\":{\"x\":\"normal\",\"y\":\"normal\"}}", "inputs"},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        char path[FOLDER_PATH];
+        ts_case c;
+        folder_text(&f, "a.json", all[i].text);
+        assert_int_equal(ts_case_load(f.path, folder_file(&f, "a.json", path), &c, NULL), TS_OK);
+        if ((c.kind == TS_CASE_BROKEN) != (all[i].field != NULL))
+            fail_msg("%s: %s", all[i].text, all[i].field ? "was accepted" : c.error.reason);
+        if (all[i].field)
+            assert_string_equal(c.error.tensor, all[i].field);
+        ts_case_free(&c);
+    }
+}
+
 static void bad_fields_are_named(void **state)
 {
     (void)state;
@@ -265,6 +326,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(good_fields_are_taken, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(bad_fields_are_named, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(unknown_fields_and_values_are_refused, make_folder, remove_folder),
         cmocka_unit_test(every_cover_has_its_row),
         cmocka_unit_test(every_name_in_a_row_exists),
         cmocka_unit_test(every_mutant_is_in_the_row_of_its_report),

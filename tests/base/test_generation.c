@@ -5,25 +5,10 @@
 
 #include <cmocka.h>
 
-#include "base/folder.h"
+#include "base/scratch.h"
 #include "config/generation.h"
 
-static folder dir;
 static ts_error err;
-
-static int set_up(void **state)
-{
-    (void)state;
-    folder_make(&dir);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    folder_remove(&dir);
-    return 0;
-}
 
 static ts_status load(const char *text, ts_generation_config *g)
 {
@@ -94,8 +79,8 @@ static void errors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(values, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(errors, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(values, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(errors, scratch_make, scratch_remove),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -203,6 +203,13 @@ static void overrides(void **state)
     snprintf(text, sizeof text, v, "{\"bits\":8,\"group_size\":64}");
     config_set("quantization", text);
     assert_refused(&s, "model.layers.3.self_attn.v_proj.weight", "dtype BF16; MLX codes are U32");
+    config_set("quantization",
+               "{\"bits\":6,\"group_size\":32,\"model.layers.9.mlp.up_proj\":{\"bits\":6,\"group_size\":32}}");
+    assert_refused(&s, "model.layers.9.mlp.up_proj", "the model has no such module");
+    config_set("quantization", "{\"bits\":6,\"group_size\":32,\"model.layers.3.mlp.up_porj\":false}");
+    assert_refused(&s, "model.layers.3.mlp.up_porj", "the model has no such module");
+    config_set("quantization", "{\"bits\":6,\"group_size\":32,\"mtp.fc\":false}"); /* another part */
+    assert_loads(&s);
     ts_safetensors_close(s.source);
 }
 

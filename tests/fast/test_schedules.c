@@ -15,7 +15,7 @@
 static bool same(const fixture *a, const fixture *b)
 {
     for (int i = 0; i < TS_MAX_FIELDS && a->op->field[i].name; i++)
-        if (memcmp(a->field[i], b->field[i], a->size[i]) != 0) {
+        if (a->size[i] > 0 && memcmp(a->field[i], b->field[i], a->size[i]) != 0) {
             print_error("%s: %s differs\n", a->op->name, a->op->field[i].name);
             return false;
         }

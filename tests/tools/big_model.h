@@ -80,7 +80,7 @@ static inline void big_layer(big_header *h, int i)
 }
 
 /* False if the file system has no room for a file of that length, holes or not. */
-static inline int big_model(const folder *dir)
+static inline int big_model(const folder *to)
 {
     char *text = NULL, path[FOLDER_PATH];
     size_t size = 0;
@@ -96,11 +96,11 @@ static inline int big_model(const folder *dir)
     while (ftell(h.text) % 8 != 0)
         fputc(' ', h.text);
     fclose(h.text);
-    folder_text(dir, "config.json", BIG_CONFIG);
+    folder_text(to, "config.json", BIG_CONFIG);
     unsigned char length[8];
     for (int i = 0; i < 8; i++)
         length[i] = (unsigned char)((unsigned long long)size >> (8 * i) & 255);
-    FILE *f = fopen(folder_file(dir, "model.safetensors", path), "wb");
+    FILE *f = fopen(folder_file(to, "model.safetensors", path), "wb");
     int ok = f != NULL && fwrite(length, 1, 8, f) == 8 && fwrite(text, 1, size, f) == size && fflush(f) == 0 &&
              ftruncate(fileno(f), (off_t)(8 + size) + (off_t)h.at) == 0;
     if (f != NULL)

@@ -149,9 +149,9 @@ static void untouched_is_green(void **state)
 static void recorded_hashes_count(void **state)
 {
     (void)state;
-    edit(CASE, "\"y\": \"", "\"y\": \"00000000");
+    edit(CASE, "\"y\":\t\"", "\"y\":\t\"00000000");
     assert_red("--case", "rmsnorm/*", "ref32 = case y");
-    edit(CASE, "\"y\": \"", "\"x\": \"");
+    shell("sed -i '/\"y\":\t\"[0-9a-f]/d' %s", path_of(CASE));
     assert_red("--case", "rmsnorm/*", "the case expects       nothing");
     assert_int_equal(
         capture_run(&c, ts_cmd_check, "check", "--golden", folder, "--no-own", "--case", "rmsnorm/*", NULL), TS_OK);
@@ -161,7 +161,7 @@ static void recorded_hashes_count(void **state)
 static void a_stale_hash_is_red(void **state)
 {
     (void)state;
-    shell("sed -i 's/\"y\": \"[0-9a-f]*/\"y\": \"%064d/' %s", 0, path_of(CASE));
+    shell("sed -i 's/\"y\":\t\"[0-9a-f]*/\"y\":\t\"%064d/' %s", 0, path_of(CASE));
     assert_red("--case", "rmsnorm/*", "the case expects       0000000");
 }
 
@@ -230,6 +230,42 @@ static void nothing_is_never_green(void **state)
     ts_report_free(&r);
 }
 
+static void assert_file(const char *file, const char *text, bool there)
+{
+    static char content[1 << 16];
+    FILE *f = fopen(path_of(file), "rb");
+    assert_non_null(f);
+    content[fread(content, 1, sizeof content - 1, f)] = 0;
+    fclose(f);
+    if (!strstr(content, text) == there)
+        fail_msg("%s: \"%s\" in\n%s", file, text, content);
+}
+
+static void golden(const char *commit, const char *result)
+{
+    capture_run(&c, ts_cmd_golden, "golden", "--golden", folder, commit ? "--commit" : NULL, commit, NULL);
+    if (c.code != TS_OK || !strstr(c.out, result))
+        fail_msg("exit %d %s%s", c.code, c.out, c.err);
+}
+
+/* A commit that is known takes the place of one that was not, and of no other. */
+static void golden_repairs_made_by(void **state)
+{
+    (void)state;
+    shell("sed -i 's/\"commit\":.*/\"commit\": \"unknown\",/; s/\"flags\":.*/\"flags\": \"f\"/' %s/%s", folder,
+          CASE);
+    golden(NULL, "1 cases, 0 changed, 0 with");
+    golden("", "1 cases, 0 changed, 0 with");
+    assert_file(CASE, "abc", false);
+    golden("abc", "1 cases, 0 changed, 1 with");
+    assert_file(CASE, "abc", true);
+    golden("def", "1 cases, 0 changed, 0 with");
+    assert_file(CASE, "abc", true);
+    assert_int_equal(check("--only", "files"), TS_OK);
+    shell("cp %s %s/own/cases/rmsnorm/more.json", path_of(CASE), folder);
+    assert_red("--only", "files", "no line in SHA256SUMS: make golden");
+}
+
 static void a_broken_case_is_red(void **state)
 {
     (void)state;
@@ -262,6 +298,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_golden_of_something_else_is_red, copy_goldens, remove_goldens),
         cmocka_unit_test_setup_teardown(files_are_those_recorded, copy_goldens, remove_goldens),
         cmocka_unit_test_setup_teardown(nothing_is_never_green, copy_goldens, remove_goldens),
+        cmocka_unit_test_setup_teardown(golden_repairs_made_by, copy_goldens, remove_goldens),
         cmocka_unit_test_setup_teardown(a_broken_case_is_red, copy_goldens, remove_goldens),
         cmocka_unit_test_setup_teardown(a_seed_gives_other_inputs, copy_goldens, remove_goldens),
     };

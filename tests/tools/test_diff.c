@@ -159,16 +159,15 @@ static void prints_where(void **state)
     rewind(f);
     text[fread(text, 1, sizeof text - 1, f)] = '\0';
     fclose(f);
-    assert_string_equal(
-        text, "layer.3.mixer (layer 3, mixer) F32 [2,2,3]: 2 of 12 elements differ, at most 1 ulp (flat 7), "
-              "max abs 1.19e-07, max rel 1.19e-07\n"
-              "  first at [1][0][1] row 2 col 1 (flat 7): 1 ulp\n"
-              "    1                        0x3f800000         first.st\n"
-              "    1.00000012               0x3f800001         second.st\n"
-              "  elements by ulp distance: 0 (sign of zero): 1, 1: 1\n"
-              "  rows from 2, columns 0 to 2: a | b, x where they differ\n"
-              "       2  00000000 3f800000 00000000 | 00000000 3f800001 00000000  .x.\n"
-              "       3  00000000 00000000 00000000 | 00000000 00000000 80000000  ..x\n");
+    assert_string_equal(text, "layer.3.mixer F32 [2,2,3]: 2 of 12 elements differ, at most 1 ulp (flat 7), "
+                              "max abs 1.19e-07, max rel 1.19e-07\n"
+                              "  first at [1][0][1] row 2 col 1 (flat 7): 1 ulp\n"
+                              "    1                        0x3f800000         first.st\n"
+                              "    1.00000012               0x3f800001         second.st\n"
+                              "  elements by ulp distance: 0 (sign of zero): 1, 1: 1\n"
+                              "  rows from 2, columns 0 to 2: a | b, x where they differ\n"
+                              "       2  00000000 3f800000 00000000 | 00000000 3f800001 00000000  .x.\n"
+                              "       3  00000000 00000000 00000000 | 00000000 00000000 80000000  ..x\n");
 }
 
 /* Traces of three tensors, whose execution order is not the alphabet's. */

@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "base/folder.h"
+#include "base/scratch.h"
 #include "format/json.h"
 #include "format/safetensors.h"
 #include "quantize.h"
@@ -16,21 +16,6 @@
 #define TINY "golden/models/tiny-qwen35"
 
 static capture got;
-static folder dir;
-
-static int set_up(void **state)
-{
-    (void)state;
-    folder_make(&dir);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    folder_remove(&dir);
-    return 0;
-}
 
 /* As text; each of the NULL terminated needles must be there. */
 static void tells(const char *path, ...)
@@ -145,7 +130,7 @@ static void bad_input(void **state)
     refuses(dir.path, NULL, TS_BAD, "config.json");
     refuses(TINY, "--stats", TS_USAGE, "--stats");
     refuses("golden/external/provenance.json", NULL, TS_BAD, "no tokenizer, config, shard index or case");
-    refuses("README.md", NULL, TS_BAD, "unexpected character");
+    refuses("README.md", NULL, TS_BAD, "neither a safetensors file nor JSON");
     folder_text(&dir, "case.json", "{\"kind\":\"op\",\"op\":\"nonsense\"}");
     refuses(folder_file(&dir, "case.json", path), NULL, TS_BAD, "");
     folder_write(&dir, "short", "\x10\0\0\0\0\0\0\0{", 9);
@@ -179,5 +164,5 @@ int main(void)
         cmocka_unit_test(models),    cmocka_unit_test(files), cmocka_unit_test(json_files),
         cmocka_unit_test(bad_input), cmocka_unit_test(big),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

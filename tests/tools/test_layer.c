@@ -6,12 +6,11 @@
 
 #include <cmocka.h>
 
-#include "base/folder.h"
 #include "compare.h"
-#include "format/safetensors.h"
 #include "tool.h"
 #include "tools/big_model.h"
 #include "tools/capture.h"
+#include "tools/inout.h"
 
 #define TINY "golden/models/tiny-qwen35"
 #define GOLDEN "golden/external/tiny-qwen35-comment.safetensors"
@@ -19,16 +18,13 @@
 enum { C = 256, T = 9, SPLIT = 4 };
 
 static capture got;
-static folder dir;
-static char in[FOLDER_PATH], out[FOLDER_PATH], other[FOLDER_PATH];
+static char other[FOLDER_PATH];
 static ts_safetensors *golden;
 
 static int set_up(void **state)
 {
     (void)state;
-    folder_make(&dir);
-    folder_file(&dir, "in.safetensors", in);
-    folder_file(&dir, "out.safetensors", out);
+    inout_make();
     folder_file(&dir, "other.safetensors", other);
     return ts_safetensors_open(GOLDEN, &golden, NULL) == TS_OK ? 0 : -1;
 }
@@ -43,12 +39,7 @@ static int tear_down(void **state)
 
 static ts_tensor named(const ts_safetensors *f, const char *name, const char *as)
 {
-    const ts_tensor *t = ts_safetensors_find(f, name);
-    if (t == NULL)
-        fail_msg("no %s", name);
-    ts_tensor y = *t;
-    y.name = as;
-    return y;
+    return renamed(ts_safetensors_find(f, name), name, as);
 }
 
 static ts_tensor rows(ts_tensor t, int64_t first, int64_t n)
@@ -58,11 +49,6 @@ static ts_tensor rows(ts_tensor t, int64_t first, int64_t n)
     t.dim[0] = n;
     t.size = (size_t)n * row;
     return t;
-}
-
-static void write_in(const ts_tensor *t, size_t n)
-{
-    assert_int_equal(ts_safetensors_write(in, t, n, NULL, 0, NULL), TS_OK);
 }
 
 static int run_layer(int layer, const char *engine, const char *to)
@@ -206,6 +192,51 @@ static void engines_and_cuts(void **state)
     }
 }
 
+/* The whole file of one run beside the next rows: its state is found, its outputs are passed over. */
+static void feeds_the_next_run(void **state)
+{
+    (void)state;
+    for (int layer = 2; layer < 4; layer++) {
+        char y[64], wrong[64];
+        snprintf(y, sizeof y, "layer.%d.out", layer);
+        snprintf(wrong, sizeof wrong, "layer.%d.output", layer);
+        ts_tensor x = named(golden, "layer.1.out", "x"), head = rows(x, 0, SPLIT);
+        write_in(&x, 1);
+        assert_runs(layer, "ref32", other);
+        write_in(&head, 1);
+        assert_runs(layer, "ref32", out);
+        ts_safetensors *first = opened(out), *whole = opened(other);
+        const int64_t pos = SPLIT;
+        ts_tensor t[40] = {rows(x, SPLIT, T - SPLIT), {"pos", TS_I64, 1, {1}, &pos, 8}};
+        size_t n = 2;
+        for (size_t i = 0; i < ts_safetensors_count(first); i++)
+            t[n++] = *ts_safetensors_at(first, i);
+        write_in(t, n);
+        assert_runs(layer, "ref32", out);
+        ts_safetensors *second = opened(out);
+        ts_tensor a = rows(named(whole, y, y), SPLIT, T - SPLIT), b = named(second, y, y);
+        assert_same(&a, &b);
+        for (size_t i = 0; i < ts_safetensors_count(whole); i++)
+            if (strncmp(ts_safetensors_at(whole, i)->name, "cache.", 6) == 0)
+                assert_same(ts_safetensors_at(whole, i),
+                            ts_safetensors_find(second, ts_safetensors_at(whole, i)->name));
+        t[n] = named(first, y, wrong);
+        write_in(t, n + 1);
+        run_layer(layer, "ref32", out);
+        if (got.code != TS_BAD || !strstr(got.err, "not a tensor of a "))
+            fail_msg("%s: exit %d %s", wrong, got.code, got.err);
+        ts_tensor twice[] = {head, t[n - 2], t[n - 1], t[n - 2]};
+        twice[3].name = layer == 2 ? "conv_state" : "k";
+        write_in(twice, 4);
+        run_layer(layer, "ref32", out);
+        if (got.code != TS_BAD || !strstr(got.err, "is the same state as"))
+            fail_msg("exit %d %s", got.code, got.err);
+        ts_safetensors_close(first);
+        ts_safetensors_close(whole);
+        ts_safetensors_close(second);
+    }
+}
+
 static void refuses(int layer, int code, const char *text)
 {
     run_layer(layer, "fast", out);
@@ -279,8 +310,8 @@ static void big_model_layer(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden_layers), cmocka_unit_test(golden_state),    cmocka_unit_test(engines_and_cuts),
-        cmocka_unit_test(bad_input),     cmocka_unit_test(big_model_layer),
+        cmocka_unit_test(golden_layers),      cmocka_unit_test(golden_state), cmocka_unit_test(engines_and_cuts),
+        cmocka_unit_test(feeds_the_next_run), cmocka_unit_test(bad_input),    cmocka_unit_test(big_model_layer),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

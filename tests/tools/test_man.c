@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "case/op.h"
 #include "format/json.h"
 
 #define MAN "docs/touchstone.1"
@@ -153,6 +154,12 @@ static void manual(void **state)
         same_options(MAN, commands.word[i], &mine, &binary);
         free(text);
     }
+    for (const char *p = page; (p = strstr(p, "\n.Ss ")) != NULL; p++) {
+        char heading[WORD];
+        snprintf(heading, sizeof heading, "%.*s", (int)strcspn(p + 5, "\n"), p + 5);
+        if (!has(&commands, heading))
+            fail_msg(MAN ": the binary has no command %s", heading);
+    }
     free(page);
 }
 
@@ -199,8 +206,27 @@ static void completion(void **state)
         options_of_help(commands.word[i], &binary);
         same_options(COMPLETION, commands.word[i], &offered, &binary);
     }
-    completions("touchstone run --kv", &offered);
-    assert_true(offered.n == 3 && has(&offered, "real") && has(&offered, "bf16") && has(&offered, "f16"));
+    static const struct {
+        const char *line, *word[2];
+        size_t n;
+    } values[] = {
+        {"touchstone run --kv", {"real", "f16"}, 3},           {"touchstone run -e", {"fast", "ref64"}, 3},
+        {"touchstone op --engine", {"all", "fast"}, 4},        {"touchstone layer --engine", {"ref32", "fast"}, 3},
+        {"touchstone quantize -e", {"mlx-cpu", "lse"}, 3},     {"touchstone quantize -b", {"3", "8"}, 6},
+        {"touchstone check --only", {"files", "external"}, 6},
+    };
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        completions(values[i].line, &offered);
+        if (offered.n != values[i].n || !has(&offered, values[i].word[0]) || !has(&offered, values[i].word[1]))
+            fail_msg("%s: %zu words", values[i].line, offered.n);
+    }
+    completions("touchstone op --op", &offered);
+    for (int i = 0; i < TS_OP_COUNT; i++)
+        if (!has(&offered, ts_op_table[i].name))
+            fail_msg(COMPLETION ": no operation %s", ts_op_table[i].name);
+    assert_true(has(&offered, "matmul") && offered.n == TS_OP_COUNT + 1);
+    completions("touchstone inspect", &offered);
+    assert_true(has(&offered, "README.md"));
 }
 
 int main(void)

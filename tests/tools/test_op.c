@@ -6,48 +6,27 @@
 
 #include <cmocka.h>
 
-#include "base/folder.h"
 #include "format/json.h"
+#include "inputs.h"
 #include "num/convert.h"
+#include "num/rope_table.h"
 #include "quantize.h"
 #include "ref.h"
 #include "tool.h"
 #include "tools/big_model.h"
 #include "tools/capture.h"
+#include "tools/inout.h"
+#include "tools/tiny_trace.h"
 
-#define TINY "golden/models/tiny-qwen35"
-
-enum { T = 9, MOST = 12 };
+enum { MOST = 12 };
 
 static capture got;
-static folder dir;
-static char in[FOLDER_PATH], out[FOLDER_PATH];
 static ts_trace *trace; /* of ref32 on TINY, profile ts, from position 0 */
-
-static ts_trace *make_trace(const char *model)
-{
-    static const int32_t ids[T] = {47, 42, 10, 300, 7, 1000, 2047, 5, 99};
-    ts_weights *w = NULL;
-    ts_ref_model *m = NULL;
-    ts_ref_state *s = NULL;
-    ts_trace *t = ts_trace_new();
-    assert_int_equal(ts_weights_load(model, &w, NULL), TS_OK);
-    assert_int_equal(ts_ref32.model_new(w, ts_profile_find("ts"), &m, NULL), TS_OK);
-    assert_int_equal(ts_ref32.state_new(m, T, &s, NULL), TS_OK);
-    assert_int_equal(ts_ref32.forward(m, s, ids, T, 0, NULL, t, NULL), TS_OK);
-    ts_ref32.state_trace(m, s, "", t);
-    ts_ref32.state_free(s);
-    ts_ref32.model_free(m);
-    ts_weights_free(w);
-    return t;
-}
 
 static int set_up(void **state)
 {
     (void)state;
-    folder_make(&dir);
-    folder_file(&dir, "in.safetensors", in);
-    folder_file(&dir, "out.safetensors", out);
+    inout_make();
     trace = make_trace(TINY);
     return trace ? 0 : -1;
 }
@@ -63,17 +42,7 @@ static int tear_down(void **state)
 /* A traced tensor under another name. */
 static ts_tensor traced(const ts_trace *from, const char *name, const char *as)
 {
-    const ts_tensor *t = ts_trace_find(from, name);
-    if (t == NULL)
-        fail_msg("no %s", name);
-    ts_tensor y = *t;
-    y.name = as;
-    return y;
-}
-
-static void write_in(const ts_tensor *t, size_t n)
-{
-    assert_int_equal(ts_safetensors_write(in, t, n, NULL, 0, NULL), TS_OK);
+    return renamed(ts_trace_find(from, name), name, as);
 }
 
 typedef struct {
@@ -134,6 +103,11 @@ static void reproduces_a_trace(void **state)
     assert_non_null(strstr(got.out, "cache_k_out F32 [2,9,64]: identical"));
 }
 
+/* What the traces do not hold: outputs of ref32 on made-up inputs. */
+enum { N = 96, H = 6, ROWS = 70 };
+
+static float made[8][ROWS * N];
+
 /* matmul on MLX codes is the class of the profile: A64S8. */
 static void reproduces_a_quantised_trace(void **state)
 {
@@ -145,6 +119,12 @@ static void reproduces_a_quantised_trace(void **state)
     if (ts_quantize(TINY, folder_file(&dir, "q4", q4), &(ts_quantize_options){.bits = 4, .group = 64}, &err))
         fail_msg("%s: %s", err.file, err.reason);
     ts_trace *t = make_trace(q4);
+    ts_tensor stray[] = {traced(t, "layer.0.input_norm", "x"), floats("step", made[0], 2, 9, 4, 0)};
+    write_in(stray, 2);
+    capture_run(&got, ts_cmd_op, "op", "--op", "matmul", "--in", in, "--model", q4, "--layer", "0", "--weight",
+                "in_z", NULL);
+    if (got.code != TS_BAD || !strstr(got.err, "step: not a tensor of matmul"))
+        fail_msg("exit %d %s%s", got.code, got.out, got.err);
     for (size_t i = 0; i < 9; i++) {
         bool other = strcmp(steps[i].op, "matmul_dot32") == 0; /* asked for by name it is the other class */
         if (run_step(&steps[i], q4, t, "all") != (other ? TS_DIFFERS : TS_OK))
@@ -199,6 +179,194 @@ static void other_dtypes(void **state)
     t[1] = (ts_tensor){"y", TS_BF16, 1, {2}, y, sizeof y};
     write_in(t, 2);
     assert_int_equal(capture_run(&got, ts_cmd_op, "op", "--op", "exp", "--in", in, NULL), TS_DIFFERS);
+}
+
+static void make_up(float *x, int n)
+{
+    for (int i = 0; i < n; i++)
+        x[i] = (float)((i * 37 + 11) % 101) / 64 + 0.01f;
+}
+
+static void assert_identical(const char *op, const ts_tensor *t, size_t n, const char *more, const char *value)
+{
+    write_in(t, n);
+    if (capture_run(&got, ts_cmd_op, "op", "--op", op, "--in", in, more, value, more ? "--model" : NULL, TINY,
+                    NULL))
+        fail_msg("%s: exit %d\n%s%s", op, got.code, got.out, got.err);
+    if (!strstr(got.out, "in.safetensors against ref32") || strstr(got.out, "differ"))
+        fail_msg("%s:\n%s", op, got.out);
+    ts_tensor bad[8];
+    memcpy(bad, t, n * sizeof *t);
+    static char changed[sizeof made[0]];
+    memcpy(changed, bad[n - 1].data, bad[n - 1].size);
+    changed[bad[n - 1].size - 1] ^= 1;
+    bad[n - 1].data = changed;
+    write_in(bad, n);
+    if (capture_run(&got, ts_cmd_op, "op", "--op", op, "--in", in, more, value, more ? "--model" : NULL, TINY,
+                    NULL) != TS_DIFFERS)
+        fail_msg("%s: a changed output: exit %d", op, got.code);
+}
+
+static void maps(void **state)
+{
+    (void)state;
+    const ts_op_id map[] = {TS_OP_EXP, TS_OP_SIGMOID, TS_OP_SILU, TS_OP_SOFTPLUS, TS_OP_RSQRT};
+    make_up(made[0], N);
+    for (size_t i = 0; i < sizeof map / sizeof *map; i++) {
+        ts_ref32.op(map[i], &(ts_map_args){N, made[0], made[1]});
+        ts_tensor t[] = {floats("x", made[0], 1, N, 0, 0), floats("y", made[1], 1, N, 0, 0)};
+        assert_identical(ts_op_table[map[i]].name, t, 2, NULL, NULL);
+    }
+}
+
+static void rope(void **state)
+{
+    (void)state;
+    double inv_freq[64];
+    ts_weights *w = NULL;
+    make_up(made[0], 3 * H * 64);
+    assert_int_equal(ts_weights_load_part(TINY, -1, "", &w, NULL), TS_OK);
+    const int64_t r = w->cfg.R, pos = 1000;
+    ts_rope_inv_freq(w->cfg.theta, r, inv_freq);
+    for (int64_t t = 0; t < 3; t++)
+        ts_rope_row_f32(inv_freq, r, pos + t, made[1] + t * r / 2, made[2] + t * r / 2);
+    ts_weights_free(w);
+    ts_ref32.op(TS_OP_ROPE, &(ts_rope_args){3, H, 64, r, made[0], made[1], made[2], made[3]});
+    ts_tensor x = floats("x", made[0], 3, 3, H, 64), y = floats("y", made[3], 3, 3, H, 64),
+              c = floats("cos", made[1], 2, 3, r / 2, 0), s = floats("sin", made[2], 2, 3, r / 2, 0);
+    assert_identical("rope", (ts_tensor[]){x, c, s, y}, 4, NULL, NULL);
+    assert_identical("rope", (ts_tensor[]){x, c, s, y}, 4, "--layer", "0");
+    assert_identical("rope", (ts_tensor[]){x, {"pos", TS_I64, 1, {1}, &pos, 8}, y}, 3, "--layer", "0");
+    write_in((ts_tensor[]){x, c}, 2);
+    capture_run(&got, ts_cmd_op, "op", "--op", "rope", "--in", in, NULL);
+    assert_non_null(strstr(got.err, "sin: missing"));
+    write_in(&x, 1);
+    assert_int_equal(capture_run(&got, ts_cmd_op, "op", "--op", "rope", "--in", in, NULL), TS_USAGE);
+    assert_non_null(strstr(got.err, "--model"));
+}
+
+static void gates(void **state)
+{
+    (void)state;
+    ts_weights *w = NULL;
+    make_up(made[0], 2 * 5 * H);
+    assert_int_equal(ts_weights_load_part(TINY, 0, "", &w, NULL), TS_OK);
+    const float *a = made[0], *b = made[0] + 5 * H;
+    ts_ref32.op(TS_OP_GDN_GATES, &(ts_gdn_gates_args){5, w->cfg.Hv, a, b, w->layer[0].A_log.v,
+                                                      w->layer[0].dt_bias.v, made[1], made[2]});
+    ts_tensor t[] = {floats("a", a, 2, 5, H, 0), floats("b", b, 2, 5, H, 0), floats("g", made[1], 2, 5, H, 0),
+                     floats("beta", made[2], 2, 5, H, 0)};
+    assert_int_equal(w->cfg.Hv, H);
+    ts_weights_free(w);
+    assert_identical("gdn_gates", t, 4, "--layer", "0");
+}
+
+static void codes(void **state)
+{
+    (void)state;
+    int8_t code[5 * 128];
+    make_up(made[0], 5 * 128);
+    ts_ref32.op(TS_OP_QUANTIZE_A64, &(ts_quantize_a64_args){5, 128, made[0], code, made[1], made[2]});
+    ts_tensor t[] = {floats("x", made[0], 2, 5, 128, 0),
+                     {"code", TS_I8, 2, {5, 128}, code, sizeof code},
+                     floats("step", made[1], 2, 5, 2, 0),
+                     floats("sum", made[2], 2, 5, 2, 0)};
+    assert_identical("quantize_a64", t, 4, NULL, NULL);
+}
+
+static void chunks(void **state)
+{
+    (void)state;
+    const int64_t pos = 40;
+    make_up(made[0], ROWS * 2 * 16);
+    for (int i = 0; i < ROWS * 2 * 16; i++)
+        made[0][i] *= 0.1f, made[1][i] = made[0][ROWS * 2 * 16 - 1 - i], made[2][i] = made[0][i] - 0.05f;
+    for (int i = 0; i < ROWS * 2; i++)
+        made[3][i] = -0.01f * (float)(i % 9), made[4][i] = 0.1f * (float)(i % 7);
+    memset(made[5], 0, sizeof made[5]);
+    ts_ref32.op(TS_OP_GDN_CHUNK64, &(ts_gdn_args){ROWS, 2, 2, 16, 16, pos, made[0], made[1], made[2], made[3],
+                                                  made[4], made[5], made[6]});
+    ts_tensor t[] = {floats("q", made[0], 3, ROWS, 2, 16),       floats("k", made[1], 3, ROWS, 2, 16),
+                     floats("v", made[2], 3, ROWS, 2, 16),       floats("g", made[3], 2, ROWS, 2, 0),
+                     floats("beta", made[4], 2, ROWS, 2, 0),     {"pos", TS_I64, 1, {1}, &pos, 8},
+                     floats("state_out", made[5], 3, 2, 16, 16), floats("o", made[6], 3, ROWS, 2, 16)};
+    assert_identical("gdn_chunk64", t, 8, NULL, NULL);
+}
+
+/* The bytes are right, the shape is not; rows in front are. */
+static void other_shapes(void **state)
+{
+    (void)state;
+    ts_tensor t[] = {traced(trace, "layer.0.input_norm", "x"), traced(trace, "layer.0.qkv", "y")};
+    const int64_t shape[][4] = {{2, 9, 1280, 0}, {3, 1, 9, 1280},     {3, 3, 3, 1280}, {3, 9, 10, 128},
+                                {2, 1280, 9, 0}, {1, 9 * 1280, 0, 0}, {3, 9, 1280, 1}, {2, 18, 640, 0}};
+    for (size_t i = 0; i < sizeof shape / sizeof *shape; i++) {
+        bool right = i < 4 || i == 6;
+        t[1].ndim = (int)shape[i][0];
+        memcpy(t[1].dim, shape[i] + 1, 3 * sizeof *t[1].dim);
+        write_in(t, 2);
+        capture_run(&got, ts_cmd_op, "op", "--op", "matmul", "--in", in, "--model", TINY, "--layer", "0",
+                    "--weight", "in_qkv", NULL);
+        if (got.code != (right ? TS_OK : TS_BAD) || (!right && !strstr(got.err, "y: has shape [")))
+            fail_msg("shape %d: exit %d %s%s", (int)i, got.code, got.out, got.err);
+    }
+}
+
+/* Maps know n only: the shapes of what the user gave must agree. */
+static void shapes_of_maps(void **state)
+{
+    (void)state;
+    make_up(made[0], 12);
+    ts_ref32.op(TS_OP_RESIDUAL_ADD, &(ts_zip_args){12, made[0], made[0], made[1]});
+    ts_tensor t[] = {floats("a", made[0], 2, 3, 4, 0), floats("b", made[0], 2, 3, 4, 0),
+                     floats("y", made[1], 2, 3, 4, 0)};
+    assert_identical("residual_add", t, 3, NULL, NULL);
+    t[2] = floats("y", made[1], 1, 12, 0, 0);
+    assert_identical("residual_add", t, 3, NULL, NULL);
+    t[2] = floats("y", made[1], 2, 4, 3, 0);
+    write_in(t, 3);
+    assert_int_equal(capture_run(&got, ts_cmd_op, "op", "--op", "residual_add", "--in", in, NULL), TS_BAD);
+    assert_non_null(strstr(got.err, "y: has shape [4,3], but a has [3,4]"));
+    t[1] = floats("b", made[0], 2, 4, 3, 0);
+    write_in(t, 2);
+    assert_int_equal(capture_run(&got, ts_cmd_op, "op", "--op", "residual_add", "--in", in, NULL), TS_BAD);
+    assert_non_null(strstr(got.err, "b: has shape [4,3], but a has [3,4]"));
+}
+
+/* A double between two halves that f32 would round onto the tie. */
+static void f64_to_f16_rounds_once(void **state)
+{
+    (void)state;
+    const double x = 1 + 0x1p-11 + 0x1p-40;
+    uint16_t y;
+    ts_inputs_narrow(&(ts_tensor){"x", TS_F64, 1, {1}, &x, 8}, TS_F16, &y);
+    assert_int_equal(y, 0x3C01);
+}
+
+static void lists_operations(void **state)
+{
+    (void)state;
+    assert_int_equal(capture_run(&got, ts_cmd_op, "op", NULL), TS_OK);
+    for (int i = 0; i < TS_OP_COUNT; i++)
+        assert_non_null(strstr(got.out, ts_op_table[i].name));
+    assert_non_null(strstr(got.out, "  dims   T H D R (R<=D, 2 divides R)\n"));
+    assert_non_null(strstr(got.out, "  cos      in         real    [T,R/2]\n"));
+    assert_int_equal(capture_run(&got, ts_cmd_op, "op", "--list", "--json", NULL), TS_OK);
+    cJSON *o = cJSON_Parse(got.out);
+    assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(o, "operations")), TS_OP_COUNT);
+    cJSON_Delete(o);
+    assert_int_equal(capture_run(&got, ts_cmd_op, "op", "--in", in, NULL), TS_USAGE);
+    assert_non_null(strstr(got.err, "--op: is required"));
+}
+
+static void says_what_it_wrote(void **state)
+{
+    (void)state;
+    ts_tensor x = floats("x", made[0], 1, N, 0, 0);
+    write_in(&x, 1);
+    assert_int_equal(
+        capture_run(&got, ts_cmd_op, "op", "--op", "exp", "--in", in, "--engine", "ref64", "-o", out, NULL), TS_OK);
+    assert_non_null(strstr(got.out, "outputs of ref64 written to /tmp/"));
 }
 
 static void refuses(const char *op, const char *layer, const char *weight, int code, const char *text)
@@ -293,6 +461,16 @@ int main(void)
         cmocka_unit_test(reproduces_a_quantised_trace),
         cmocka_unit_test(tells_the_first_difference),
         cmocka_unit_test(other_dtypes),
+        cmocka_unit_test(maps),
+        cmocka_unit_test(rope),
+        cmocka_unit_test(gates),
+        cmocka_unit_test(codes),
+        cmocka_unit_test(chunks),
+        cmocka_unit_test(other_shapes),
+        cmocka_unit_test(shapes_of_maps),
+        cmocka_unit_test(f64_to_f16_rounds_once),
+        cmocka_unit_test(lists_operations),
+        cmocka_unit_test(says_what_it_wrote),
         cmocka_unit_test(bad_input),
         cmocka_unit_test(big_model_op),
     };

@@ -5,6 +5,8 @@
 
 #include <cmocka.h>
 
+#include <sys/stat.h>
+
 #include "base/folder.h"
 #include "format/json.h"
 #include "format/safetensors.h"
@@ -105,6 +107,7 @@ static void text_and_json_agree(void **state)
     cJSON *o = parsed(got.out);
     assert_int_equal(cJSON_GetObjectItem(o, "schema")->valueint, 1);
     assert_string_equal(cJSON_GetObjectItem(o, "stop")->valuestring, "length");
+    assert_true(cJSON_GetObjectItem(cJSON_GetObjectItem(o, "sampling"), "top_p")->valuedouble == 1);
     assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(o, "ids")), 6);
     text.out[strlen(text.out) - 1] = '\0';
     assert_string_equal(cJSON_GetObjectItem(o, "text")->valuestring, text.out);
@@ -157,6 +160,36 @@ static void prompt_from_stdin(void **state)
     assert_int_equal(capture_run(&got, ts_cmd_run, "run", "-m", TINY, "-f", f->a, NULL), TS_BAD);
 }
 
+/* Each is refused with its own name, where it comes from and at the byte that it has there. */
+static void prompts_that_are_none(void **state)
+{
+    files *f = *state;
+    char fifo[FOLDER_PATH];
+    const struct {
+        const char *option, *value, *system, *error;
+    } bad[] = {
+        {"-f", "/dev/zero", NULL, "/dev/zero: a device or pipe, not a regular file"},
+        {"-f", folder_file(&f->dir, "fifo", fifo), NULL, "a device or pipe, not a regular file"},
+        {"-f", f->dir.path, NULL, "a folder, not a regular file"},
+        {"-f", f->a, NULL, "/a: 16777217 bytes, more than the 16777216 allowed"},
+        {"-f", "-", NULL, "stdin: more than the 16777216 bytes allowed"},
+        {"-p", "ab\xff", NULL, "--prompt: not UTF-8: byte 2 (0xff)"},
+        {"-f", f->b, NULL, "/b: not UTF-8: byte 1 (0xff)"},
+        {"-p", "ab", "a\xc3", "--system: not UTF-8: byte 1 (0xc3)"},
+    };
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    assert_int_equal(ts_write_file(f->a, "", 0, NULL), TS_OK);
+    assert_int_equal(truncate(f->a, (16 << 20) + 1), 0);
+    assert_int_equal(ts_write_file(f->b, "a\xff", 2, NULL), TS_OK);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        capture c = {.stdin_file = "/dev/zero"};
+        capture_run(&c, ts_cmd_run, "run", "-m", TINY, bad[i].option, bad[i].value, "--chat",
+                    bad[i].system ? "--system" : NULL, bad[i].system, NULL);
+        if (c.code != TS_BAD || !strstr(c.err, bad[i].error))
+            fail_msg("%s: exit %d %s", bad[i].error, c.code, c.err);
+    }
+}
+
 static void wrong_arguments(void **state)
 {
     static const char *const bad[][2] = {
@@ -181,6 +214,15 @@ static void wrong_arguments(void **state)
         {"--what", "x"},
         {"-x", "x"},
         {"--min-p", "1e999"},
+        {"--min-p", "1.5"},
+        {"--min-p", "-1"},
+        {"--top-p", "2"},
+        {"--top-p", "-0.5"},
+        {"--top-p", "1e-300"},
+        {"--temperature", "-1"},
+        {"--temperature", "1e-40"},
+        {"--repetition-penalty", "-2"},
+        {"--record", ""},
     };
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -189,7 +231,18 @@ static void wrong_arguments(void **state)
             fail_msg("%s '%s' gave %d", bad[i][0], bad[i][1], code);
         assert_ptr_equal(strstr(got.err, "touchstone: "), got.err);
         assert_string_equal(got.out, "");
+        bool of_prompts = strcmp(bad[i][0], "--prompt-file") == 0; /* there are two */
+        if (!strstr(got.err, bad[i][0]) && !of_prompts && bad[i][0][1] == '-')
+            fail_msg("%s '%s': %s", bad[i][0], bad[i][1], got.err);
     }
+    assert_int_equal(capture_run(&got, ts_cmd_run, "run", "-m", TINY, "-f", "", NULL), TS_USAGE);
+    assert_non_null(strstr(got.err, "--prompt-file: wants a file, not ''"));
+    assert_int_equal(capture_run(&got, ts_cmd_run, "run", "-m", "", "-p", "x", NULL), TS_USAGE);
+    assert_non_null(strstr(got.err, "--model: wants a folder, not ''"));
+    assert_int_equal(capture_run(&got, ts_cmd_op, "op", "--op", "exp", "--in", "", NULL), TS_USAGE);
+    assert_non_null(strstr(got.err, "--in: wants a file"));
+    assert_int_equal(capture_run(&got, ts_cmd_trace, "trace", "-m", TINY, "-p", "x", "-o", "", NULL), TS_USAGE);
+    assert_non_null(strstr(got.err, "--out: wants a file"));
     assert_int_equal(capture_run(&got, ts_cmd_run, "run", "-m", TINY, NULL), TS_USAGE);
     assert_int_equal(capture_run(&got, ts_cmd_run, "run", "-p", "x", NULL), TS_USAGE);
     assert_int_equal(capture_run(&got, ts_cmd_run, "run", "-m", TINY, "-p", "x", "more", NULL), TS_USAGE);
@@ -225,6 +278,14 @@ static void bad_input(void **state)
         TS_BAD);
 }
 
+static int count(const char *text, const char *part)
+{
+    int n = 0;
+    for (; (text = strstr(text, part)) != NULL; text++)
+        n++;
+    return n;
+}
+
 static void traces_agree(void **state)
 {
     files *f = *state;
@@ -252,6 +313,12 @@ static void traces_agree(void **state)
                      TS_OK);
     assert_int_equal(capture_run(&got, ts_cmd_diff, "diff", f->a, f->b, NULL), TS_DIFFERS);
     assert_non_null(strstr(got.out, "compared by value"));
+    assert_non_null(strstr(got.out, "\nfirst difference: layer.0.input_norm F32 [10,256]: "));
+    assert_int_equal(count(got.out, "\nnext: "), 3);
+    assert_non_null(strstr(got.out, " more (--all)\n"));
+    assert_int_equal(capture_run(&got, ts_cmd_diff, "diff", f->a, f->b, "--all", NULL), TS_DIFFERS);
+    assert_true(count(got.out, "\nnext: ") > 100);
+    assert_null(strstr(got.out, "--all"));
 }
 
 static void trace_errors(void **state)
@@ -393,6 +460,7 @@ int main(void)
         cmocka_unit_test(text_and_json_agree),
         cmocka_unit_test_setup_teardown(sampling_replays, set_up, tear_down),
         cmocka_unit_test_setup_teardown(prompt_from_stdin, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(prompts_that_are_none, set_up, tear_down),
         cmocka_unit_test(wrong_arguments),
         cmocka_unit_test(bad_input),
         cmocka_unit_test_setup_teardown(traces_agree, set_up, tear_down),

@@ -33,7 +33,8 @@ static void check_file(ts_check *k, char *sums, const char *file)
         return;
     ts_report_begin(k->report, "files", path);
     if (!take_line(sums, path, want)) {
-        ts_report_add(k->report, "SHA256SUMS", "", TS_FAIL, 0, "the file has no line in SHA256SUMS\n");
+        ts_report_add(k->report, "SHA256SUMS", "", TS_FAIL, 0,
+                      "the file has no line in SHA256SUMS: make golden writes it\n");
         return;
     }
     ts_status s = ts_sha256_file(file, got, &err);

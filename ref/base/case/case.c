@@ -31,6 +31,48 @@ bool ts_case_covers(const ts_case *c, const char *report)
     return false;
 }
 
+static bool listed(const char *name, const char *const *list)
+{
+    while (*list && strcmp(*list, name) != 0)
+        list++;
+    return *list != NULL;
+}
+
+/* The fields of a case beside the common ones; all others are misspelt. */
+static ts_status validate_keys(const ts_case *c, const char *kind, const char *const *keys, ts_error *err)
+{
+    static const char *const common[] = {"schema", "kind", "about", "covers", "expect", "made_by", NULL};
+    const cJSON *i;
+    cJSON_ArrayForEach (i, c->json)
+        if (!listed(i->string, common) && !listed(i->string, keys))
+            return ts_fail(err, TS_BAD, c->path, i->string, "no field of a case of kind %s", kind);
+    return TS_OK;
+}
+
+/* An object, if it is there, of strings under these names. */
+static ts_status validate_strings(const ts_case *c, const char *key, const char *const *names, ts_error *err)
+{
+    const cJSON *o = get(c->json, key), *i;
+    if (o && !cJSON_IsObject(o))
+        return ts_fail(err, TS_BAD, c->path, key, "not an object");
+    cJSON_ArrayForEach (i, o) {
+        if (!listed(i->string, names))
+            return ts_fail(err, TS_BAD, c->path, key, "has no field \"%.60s\"", i->string);
+        if (!cJSON_IsString(i))
+            return ts_fail(err, TS_BAD, c->path, key, "\"%.60s\" is not a string", i->string);
+    }
+    return TS_OK;
+}
+
+static ts_status validate_common(const ts_case *c, ts_error *err)
+{
+    static const char *const made[] = {"tool", "commit", "flags", NULL};
+    const cJSON *about = get(c->json, "about");
+    if (about && !cJSON_IsString(about))
+        return ts_fail(err, TS_BAD, c->path, "about", "not a string");
+    return validate_strings(c, "made_by", made, err);
+}
+
 static ts_status validate_covers(ts_case *c, ts_error *err)
 {
     const cJSON *covers = get(c->json, "covers"), *id;
@@ -106,6 +148,8 @@ static ts_status validate_params(ts_case *c, const ts_op *op, ts_error *err)
 {
     const cJSON *params = get(c->json, "params"), *p;
     int known = 0;
+    if (params && !cJSON_IsObject(params))
+        return ts_fail(err, TS_BAD, c->path, "params", "not an object");
     for (; known < TS_MAX_PARAMS && op->param[known].name; known++) {
         double v;
         ts_status s = ts_json_double(c->path, params, op->param[known].name, &v, err);
@@ -119,6 +163,31 @@ static ts_status validate_params(ts_case *c, const ts_op *op, ts_error *err)
                           : ts_fail(err, TS_BAD, c->path, "params", "operation %s takes %d", op->name, known);
 }
 
+static const ts_field *field_of(const ts_op *op, const char *name)
+{
+    for (int i = 0; i < TS_MAX_FIELDS && op->field[i].name; i++)
+        if (strcmp(op->field[i].name, name) == 0)
+            return &op->field[i];
+    return NULL;
+}
+
+/* `expect` names outputs only, `inputs` inputs only: all strings. */
+static ts_status validate_names(const ts_case *c, const ts_op *op, const char *key, bool outputs, ts_error *err)
+{
+    const cJSON *o = get(c->json, key), *i;
+    if (o && !cJSON_IsObject(o))
+        return ts_fail(err, TS_BAD, c->path, key, "not an object");
+    cJSON_ArrayForEach (i, o) {
+        const ts_field *f = field_of(op, i->string);
+        if (!f || (outputs ? f->role == TS_IN : f->role > TS_INOUT))
+            return ts_fail(err, TS_BAD, c->path, key, "operation %s has no %s \"%.60s\"", op->name,
+                           outputs ? "output" : "input", i->string);
+        if (!cJSON_IsString(i))
+            return ts_fail(err, TS_BAD, c->path, key, "\"%.60s\" is not a string", i->string);
+    }
+    return TS_OK;
+}
+
 /* Every input field must name its generator. */
 static ts_status validate_fields(ts_case *c, const ts_op *op, ts_error *err)
 {
@@ -128,18 +197,27 @@ static ts_status validate_fields(ts_case *c, const ts_op *op, ts_error *err)
         if (f->role <= TS_INOUT && !cJSON_GetStringValue(get(inputs, f->name)))
             return ts_fail(err, TS_BAD, c->path, f->name, "inputs name no generator for this field");
     }
-    return TS_OK;
+    ts_status s = validate_names(c, op, "inputs", false, err);
+    return s ? s : validate_names(c, op, "expect", true, err);
 }
 
 static ts_status validate_op(ts_case *c, ts_error *err)
 {
+    static const char *const keys[] = {"op",   "order",  "version", "dims", "params",
+                                       "seed", "inputs", "exact",   "cuts", NULL};
     const char *name = ts_case_string(c, "op"), *order = ts_case_string(c, "order");
+    const cJSON *exact = get(c->json, "exact");
+    ts_status s = validate_keys(c, "op", keys, err);
+    if (!s && exact && !cJSON_IsBool(exact))
+        s = ts_fail(err, TS_BAD, c->path, "exact", "neither true nor false");
+    if (s)
+        return s;
     c->op = name ? ts_op_find(name) : TS_OP_COUNT;
     if (c->op == TS_OP_COUNT)
         return ts_fail(err, TS_BAD, c->path, "op", "unknown operation '%s'", name ? name : "");
     const ts_op *op = &ts_op_table[c->op];
     int64_t version;
-    ts_status s = ts_json_int(c->path, c->json, "version", 1, 1000000, &version, err);
+    s = ts_json_int(c->path, c->json, "version", 1, 1000000, &version, err);
     if (s)
         return s;
     if (version != op->version || !order || strcmp(order, op->order) != 0)
@@ -156,12 +234,61 @@ static ts_status validate_op(ts_case *c, ts_error *err)
     return s ? s : validate_cuts(c, err);
 }
 
+/* One of the words, or absent. */
+static ts_status validate_word(const ts_case *c, const char *key, const char *const *words, ts_error *err)
+{
+    const cJSON *i = get(c->json, key);
+    if (!i || (cJSON_IsString(i) && listed(i->valuestring, words)))
+        return TS_OK;
+    return ts_fail(err, TS_BAD, c->path, key, "'%.60s' is none of %s%s%s", cJSON_IsString(i) ? i->valuestring : "?",
+                   words[0], words[1] ? ", " : "", words[1] ? words[1] : "");
+}
+
+static ts_status validate_stream(ts_case *c, ts_error *err)
+{
+    static const char *const keys[] = {"model", "profile", "golden", "bits", "new", "tier", "variants", NULL};
+    static const char *const outputs[] = {"weights", "logits", "ids", NULL},
+                             *const tiers[] = {"check", "grid", NULL}, *const variants[] = {"invariance", NULL};
+    int64_t count, bits = 0;
+    const char *text;
+    ts_status s = validate_keys(c, "stream", keys, err);
+    for (int i = 0; i < 3 && !s; i++)
+        s = ts_json_string(c->path, c->json, keys[i], &text, err);
+    if (!s && !ts_profile_find(ts_case_string(c, "profile")))
+        s = ts_fail(err, TS_BAD, c->path, "profile", "'%.60s' is no profile", ts_case_string(c, "profile"));
+    if (!s)
+        s = ts_json_int(c->path, c->json, "new", 1, 100000, &count, err);
+    if (!s)
+        s = ts_json_opt_int(c->path, c->json, "bits", 0, 8, &bits, err);
+    if (!s && bits != 0 && bits != 4 && bits != 8)
+        s = ts_fail(err, TS_BAD, c->path, "bits", "%d is none of 0, 4, 8", (int)bits);
+    if (!s)
+        s = validate_word(c, "tier", tiers, err);
+    if (!s)
+        s = validate_word(c, "variants", variants, err);
+    return s ? s : validate_strings(c, "expect", outputs, err);
+}
+
+static ts_status validate_external(ts_case *c, ts_error *err)
+{
+    static const char *const keys[] = {"check", "golden", "model", "config", "weights", "tokenizer", NULL};
+    static const char *const outputs[] = {"fnv1a", NULL};
+    const char *text;
+    ts_status s = validate_keys(c, "external", keys, err);
+    for (int i = 0; keys[i] && !s; i++)
+        if (i == 0 || get(c->json, keys[i]))
+            s = ts_json_string(c->path, c->json, keys[i], &text, err);
+    return s ? s : validate_strings(c, "expect", outputs, err);
+}
+
 static ts_status validate(ts_case *c, ts_error *err)
 {
     int64_t schema;
     ts_status s = ts_json_int(c->path, c->json, "schema", 1, 1, &schema, err);
     if (!s)
         s = validate_covers(c, err);
+    if (!s)
+        s = validate_common(c, err);
     if (s)
         return s;
     const char *kind = ts_case_string(c, "kind");
@@ -169,13 +296,15 @@ static ts_status validate(ts_case *c, ts_error *err)
         c->kind = TS_CASE_OP;
         return validate_op(c, err);
     }
-    if (kind && strcmp(kind, "stream") == 0)
+    if (kind && strcmp(kind, "stream") == 0) {
         c->kind = TS_CASE_STREAM;
-    else if (kind && strcmp(kind, "external") == 0)
+        return validate_stream(c, err);
+    }
+    if (kind && strcmp(kind, "external") == 0) {
         c->kind = TS_CASE_EXTERNAL;
-    else
-        return ts_fail(err, TS_BAD, c->path, "kind", "unknown kind '%s'", kind ? kind : "");
-    return TS_OK;
+        return validate_external(c, err);
+    }
+    return ts_fail(err, TS_BAD, c->path, "kind", "unknown kind '%s'", kind ? kind : "");
 }
 
 ts_status ts_case_load(const char *folder, const char *path, ts_case *out, ts_error *err)

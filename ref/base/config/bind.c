@@ -18,15 +18,6 @@ static ts_status take(ts_binder *b, const char *name, const ts_tensor **t, const
     return TS_OK;
 }
 
-static void shape_text(int ndim, const int64_t *dim, char *out, size_t size)
-{
-    size_t n = (size_t)snprintf(out, size, "[");
-    for (int i = 0; i < ndim && n < size; i++)
-        n += (size_t)snprintf(out + n, size - n, "%s%lld", i > 0 ? "," : "", (long long)dim[i]);
-    if (n < size)
-        snprintf(out + n, size - n, "]");
-}
-
 static ts_status check_shape(const ts_binder *b, const ts_tensor *t, const char *file, int ndim, const int64_t *dim)
 {
     bool same = t->ndim == ndim;
@@ -34,9 +25,9 @@ static ts_status check_shape(const ts_binder *b, const ts_tensor *t, const char 
         same = t->dim[i] == dim[i];
     if (same)
         return TS_OK;
-    char has[192], wants[96];
-    shape_text(t->ndim, t->dim, has, sizeof has);
-    shape_text(ndim, dim, wants, sizeof wants);
+    char has[TS_SHAPE_TEXT], wants[TS_SHAPE_TEXT];
+    ts_shape_text(t->ndim, t->dim, has, sizeof has);
+    ts_shape_text(ndim, dim, wants, sizeof wants);
     return ts_fail(b->err, TS_BAD, file, t->name, "has shape %s, wants %s", has, wants);
 }
 

@@ -9,7 +9,7 @@ typedef struct {
     ts_error *err;
 } source;
 
-static const char *plain(const char *module)
+const char *ts_quant_plain(const char *module)
 {
     static const char prefix[] = "language_model.";
     return strncmp(module, prefix, sizeof prefix - 1) == 0 ? module + sizeof prefix - 1 : module;
@@ -28,6 +28,18 @@ static bool one_of(int64_t v, const int *list, size_t n)
     return false;
 }
 
+bool ts_quant_bits_ok(int64_t bits)
+{
+    static const int widths[] = {2, 3, 4, 5, 6, 8};
+    return one_of(bits, widths, sizeof widths / sizeof *widths);
+}
+
+bool ts_quant_group_ok(int64_t group)
+{
+    static const int groups[] = {32, 64, 128};
+    return one_of(group, groups, sizeof groups / sizeof *groups);
+}
+
 /* What is wrong with a key of one module's object, told with the module. */
 static ts_status in_module(const source *s, ts_status status, const char *where)
 {
@@ -40,7 +52,6 @@ static ts_status in_module(const source *s, ts_status status, const char *where)
 /* `where` is the object's name, or the module an override is for. */
 static ts_status read_kind(const source *s, const cJSON *o, const char *where, ts_quant_kind *out)
 {
-    static const int widths[] = {2, 3, 4, 5, 6, 8}, groups[] = {32, 64, 128};
     int64_t bits, group;
     const char *mode = "affine";
     ts_status status = ts_json_int(s->file, o, "bits", 1, 64, &bits, s->err);
@@ -50,10 +61,10 @@ static ts_status read_kind(const source *s, const cJSON *o, const char *where, t
         status = ts_json_string(s->file, o, "mode", &mode, s->err);
     if (status != TS_OK)
         return in_module(s, status, where);
-    if (!one_of(bits, widths, sizeof widths / sizeof *widths))
+    if (!ts_quant_bits_ok(bits))
         return ts_fail(s->err, TS_BAD, s->file, where, "%lld bits are not supported; 2, 3, 4, 5, 6 and 8 are",
                        (long long)bits);
-    if (!one_of(group, groups, sizeof groups / sizeof *groups))
+    if (!ts_quant_group_ok(group))
         return ts_fail(s->err, TS_BAD, s->file, where, "groups of %lld are not supported; 32, 64 and 128 are",
                        (long long)group);
     if (strcmp(mode, "affine") != 0)
@@ -75,7 +86,7 @@ static ts_status read_override(const source *s, const cJSON *i, ts_quant *q)
     if (status != TS_OK)
         return status;
     kind.own = true;
-    char *module = strdup(plain(i->string));
+    char *module = strdup(ts_quant_plain(i->string));
     if (module == NULL)
         return ts_no_memory(s->err, strlen(i->string) + 1);
     q->own[q->n++] = (ts_quant_override){module, kind};
@@ -185,7 +196,7 @@ void ts_quant_free(ts_quant *q)
 
 ts_quant_kind ts_quant_of(const ts_quant *q, const char *module)
 {
-    ts_quant_override wanted = {.module = (char *)(uintptr_t)plain(module)};
+    ts_quant_override wanted = {.module = (char *)(uintptr_t)ts_quant_plain(module)};
     const ts_quant_override *hit = q->n > 0 ? bsearch(&wanted, q->own, q->n, sizeof *q->own, by_module) : NULL;
     return hit != NULL ? hit->kind : q->all;
 }

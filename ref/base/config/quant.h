@@ -33,6 +33,12 @@ ts_status ts_quant_read(const char *file, const cJSON *root, ts_quant *out, ts_e
 ts_status ts_quant_load(const char *path, ts_quant *out, ts_error *err);
 void ts_quant_free(ts_quant *q);
 
+/* Is it one of the widths, one of the group sizes that are read? */
+bool ts_quant_bits_ok(int64_t bits);
+bool ts_quant_group_ok(int64_t group);
+/* The module's name without "language_model.". */
+const char *ts_quant_plain(const char *module);
+
 /* What the config says of the module of that full name. */
 ts_quant_kind ts_quant_of(const ts_quant *q, const char *module);
 

@@ -253,9 +253,29 @@ static ts_status check_extras(loader *l)
     return TS_OK;
 }
 
+/* A misspelt module would be read by the default. */
+static ts_status check_overrides(const loader *l)
+{
+    char name[NAME];
+    for (size_t i = 0; i < l->b.quant.n; i++) {
+        const char *module = l->b.quant.own[i].module;
+        bool there = other_part(module);
+        for (int k = 0; k < 2 && !there; k++) {
+            int n = snprintf(name, sizeof name, "%s%s.weight", k ? "language_model." : "", module);
+            there = n < NAME && ts_checkpoint_find(l->w->ckpt, name, NULL) != NULL;
+        }
+        if (!there)
+            return ts_fail(l->b.err, TS_BAD, l->b.path, module,
+                           "the config's quantization names it, but the model has no such module");
+    }
+    return TS_OK;
+}
+
 static ts_status bind_all(loader *l)
 {
     ts_status status = find_prefix(l);
+    if (status == TS_OK)
+        status = check_overrides(l);
     for (int64_t i = -1; i < l->w->cfg.layers && status == TS_OK; i++)
         status = bind_slots(l, i);
     return status == TS_OK ? check_extras(l) : status;

@@ -7,6 +7,7 @@
 #ifndef TS_FORMAT_MATRIX_H
 #define TS_FORMAT_MATRIX_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "num/dtype.h"
@@ -24,6 +25,12 @@ typedef struct {
     const void *packed;
     const struct ts_packing *packing; /* how */
 } ts_matrix;
+
+/* MLX groups of 64 and 4 or 8 bits: what class A64S8 is defined for. */
+static inline bool ts_matrix_is_a64s8(const ts_matrix *w)
+{
+    return w->format == TS_W_MLX && w->group == 64 && (w->bits == 4 || w->bits == 8);
+}
 
 /* Rows first .. first+n-1 alone, without a packed copy. */
 static inline ts_matrix ts_matrix_rows(const ts_matrix *w, int64_t first, int64_t n)

@@ -1,6 +1,8 @@
 #include "num/dtype.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include "num/convert.h"
 
@@ -94,4 +96,13 @@ double ts_tensor_get(const ts_tensor *t, int64_t i)
     default:
         return (double)NAN; /* F8, F6, F4 and C64 are only ever carried, never read */
     }
+}
+
+void ts_shape_text(int ndim, const int64_t *dim, char *out, size_t size)
+{
+    size_t n = (size_t)snprintf(out, size, "[");
+    for (int i = 0; i < ndim && n < size; i++)
+        n += (size_t)snprintf(out + n, size - n, "%s%" PRId64, i > 0 ? "," : "", dim[i]);
+    if (n < size)
+        snprintf(out + n, size - n, "]");
 }

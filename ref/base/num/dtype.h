@@ -60,4 +60,8 @@ int64_t ts_tensor_count(const ts_tensor *t);
  * NaN for the types that are only carried: F8, F6, F4, C64. */
 double ts_tensor_get(const ts_tensor *t, int64_t i);
 
+/* "[3,256]"; TS_SHAPE_TEXT bytes hold any. */
+enum { TS_SHAPE_TEXT = 192 };
+void ts_shape_text(int ndim, const int64_t *dim, char *out, size_t size);
+
 #endif
