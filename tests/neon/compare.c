@@ -12,7 +12,7 @@
 #include "op.h"
 #include "schedule.h"
 
-enum { OUTPUTS = 4, MOST = 512, BLOCK = 4096, STRIDE = 16411 };
+enum { OUTPUTS = 4, MOST = 512, BLOCK = 4096, STRIDE = 4099 };
 
 /* Dims as lists: every combination is run. weights: a bit per format. */
 typedef struct {
@@ -74,7 +74,11 @@ static const char *const values[] = {
     "bf16all",
     "put:0:inf:normal",
     "runs:3",
+    "const:-0",
     "bf16:0x1p-64",
+    "normal:0x1p-20",
+    "put:3:-inf:special",
+    "ladder:127,0.5,1.5,2.5,-0.5,-1.5,-2.5,126.5,-126.5",
 };
 
 static struct {
