@@ -30,9 +30,9 @@ DESTDIR ?=
 LDLIBS = $(shell pkg-config --libs $(LIBRARIES)) -lm -fopenmp
 LIBCFLAGS := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(LIBRARIES) 2>/dev/null))
 
-# Schedules of other architectures, and what tells their CPUs apart, stay out.
+# Schedules of other architectures, what tells their CPUs apart, and the test that turns x86's control word stay out.
 FOREIGN_x86_64 = fast/cpu/neon/% fast/cpu/isa_aarch64.c
-FOREIGN_aarch64 = fast/cpu/avx2/% fast/cpu/avx512/% fast/cpu/isa_x86_64.c
+FOREIGN_aarch64 = fast/cpu/avx2/% fast/cpu/avx512/% fast/cpu/isa_x86_64.c tests/base/test_canary.c
 
 sources = $(sort $(filter-out $(FOREIGN_$(ARCH)),$(shell find $(1) -name '*.c' 2>/dev/null)))
 objects = $(patsubst $(2)/%.c,$(B)/$(3)/%.o,$(call sources,$(1)))
@@ -43,7 +43,7 @@ DECODE_O = $(call objects,ref/decode,ref,decode)
 FAST_O   = $(call objects,fast,fast,fast)
 TOOLS_O  = $(call objects,tools,tools,tools)
 SWEEP_O  = $(call objects,tests/sweep,tests,tests)
-TESTS    = $(patsubst tests/%.c,$(B)/tests/%,$(sort $(wildcard tests/*/test_*.c)))
+TESTS    = $(patsubst tests/%.c,$(B)/tests/%,$(filter-out $(FOREIGN_$(ARCH)),$(sort $(wildcard tests/*/test_*.c))))
 LIB = $(B)/libtouchstone.a
 HEADER = $(B)/include/touchstone.h
 
