@@ -11,6 +11,6 @@ static bool has_neon(void)
 }
 
 const ts_isa ts_isas[] = {
-    {"neon", has_neon, ts_neon_schedules},
-    {NULL, NULL, NULL},
+    {.name = "neon", .present = has_neon, .schedules = ts_neon_schedules},
+    {.name = NULL},
 };
