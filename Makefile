@@ -6,6 +6,7 @@
 # make fuzz   readers of foreign files against libFuzzer, FUZZ_SECONDS each
 # make exhaustive  all f32 through the elementary functions (EXHAUSTIVE="--function exp --stride 257": a short look)
 # make nightly  all that takes long: the mutants, fuzz, exhaustive, the full grid, and check built by clang
+# make neon   the comparison of aarch64 with this machine, built for both (tests/neon/run builds and runs it)
 # make golden rewrite our own goldens (a reviewable diff)
 # make install PREFIX=/usr/local DESTDIR=   the command, library, header and goldens; make uninstall
 ifeq ($(origin CC),default)
@@ -16,8 +17,10 @@ PACKAGES = gcc libc6-dev pkg-config libcmocka-dev libopenblas0-pthread libcjson-
 	libpcre2-dev libutf8proc-dev libssl-dev libmpfr-dev patch
 LIBRARIES = libcjson libpcre2-8 libutf8proc libcrypto
 
-# The same bits with and without -mfma; ten times faster with it.
-FMA := $(shell grep -qw fma /proc/cpuinfo 2>/dev/null && grep -qw avx2 /proc/cpuinfo && echo -mfma -mavx2)
+ARCH := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine 2>/dev/null)))
+
+# The same bits with and without -mfma; ten times faster with it. Armv8 has it always.
+FMA := $(if $(filter x86_64,$(ARCH)),$(shell grep -qw fma /proc/cpuinfo 2>/dev/null && grep -qw avx2 /proc/cpuinfo && echo -mfma -mavx2))
 WARN = -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wdouble-promotion -Wstrict-prototypes \
 	-Wmissing-prototypes -Werror
 BASE = -std=c11 -D_XOPEN_SOURCE=700 -g -O3 -ffp-contract=off -fno-fast-math $(FMA) $(WARN)
@@ -27,10 +30,9 @@ DESTDIR ?=
 LDLIBS = $(shell pkg-config --libs $(LIBRARIES)) -lm -fopenmp -ldl
 LIBCFLAGS := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(LIBRARIES) 2>/dev/null))
 
-# Schedules of other architectures, and what tells their CPUs apart, stay out.
-ARCH := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine 2>/dev/null)))
+# Schedules of other architectures, what tells their CPUs apart, and the test that turns x86's control word stay out.
 FOREIGN_x86_64 = fast/cpu/neon/% fast/cpu/isa_aarch64.c
-FOREIGN_aarch64 = fast/cpu/avx2/% fast/cpu/avx512/% fast/cpu/isa_x86_64.c
+FOREIGN_aarch64 = fast/cpu/avx2/% fast/cpu/avx512/% fast/cpu/isa_x86_64.c tests/base/test_canary.c
 
 sources = $(sort $(filter-out $(FOREIGN_$(ARCH)),$(shell find $(1) -name '*.c' 2>/dev/null)))
 objects = $(patsubst $(2)/%.c,$(B)/$(3)/%.o,$(call sources,$(1)))
@@ -41,7 +43,7 @@ DECODE_O = $(call objects,ref/decode,ref,decode)
 FAST_O   = $(call objects,fast,fast,fast)
 TOOLS_O  = $(call objects,tools,tools,tools)
 SWEEP_O  = $(call objects,tests/sweep,tests,tests)
-TESTS    = $(patsubst tests/%.c,$(B)/tests/%,$(sort $(wildcard tests/*/test_*.c)))
+TESTS    = $(patsubst tests/%.c,$(B)/tests/%,$(filter-out $(FOREIGN_$(ARCH)),$(sort $(wildcard tests/*/test_*.c))))
 LIB = $(B)/libtouchstone.a
 HEADER = $(B)/include/touchstone.h
 
@@ -219,8 +221,21 @@ $(B)/tests/exhaustive $(B)/tests/op/test_exhaustive: $(SWEEP_O)
 built: $(B)/touchstone $(HEADER)
 	@:
 
+# What two architectures compare: ref32 and the schedules, without anything that needs a library.
+COMPARE_O = $(call objects,tests/neon,tests,tests) $(call objects,ref/op,ref,ref32) $(filter-out $(B)/fast/engine%,$(FAST_O)) \
+	$(patsubst %,$(B)/base/base/%.o,num/coef num/convert num/generate num/philox num/status num/canary case/op)
+$(B)/tests/neon/compare: $(COMPARE_O)
+	$(if $(Q),@echo "  LD $@")
+	$(Q)$(CC) $(CFLAGS) $(STATIC) $^ -lm -fopenmp -o $@
+
+# The same program for this machine and for aarch64, to run under qemu-aarch64 (tests/neon/run).
+CROSS = aarch64-linux-gnu-gcc
+neon:
+	@$(MAKE) $(JOBS) --no-print-directory $(B)/tests/neon/compare
+	@$(MAKE) $(JOBS) --no-print-directory CC=$(CROSS) B=$(B)/neon LIBRARIES= STATIC=-static $(B)/neon/tests/neon/compare
+
 run-tests: $(B)/touchstone $(TESTS)
 
-.PHONY: all built deps need check test mutants fuzz fuzz-targets exhaustive nightly golden install uninstall clean run-tests
+.PHONY: all built deps need check test mutants fuzz fuzz-targets exhaustive nightly golden install uninstall clean run-tests neon
 .PRECIOUS: $(B)/tests/%.o
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

@@ -1,0 +1,20 @@
+#include "schedule.h"
+
+#include "cpu/neon/elementary.h"
+
+static void run(const void *args, int64_t begin, int64_t end)
+{
+    v_map(args, begin, end, v_exp);
+}
+
+const ts_schedule ts_exp_neon = {
+    .name = "exp.neon",
+    .op = TS_OP_EXP,
+    .backend = "cpu",
+    .shapes = "any",
+    .order = "elementwise",
+    .profile = "any",
+    .exposes = "",
+    .run = run,
+    .isa = "neon",
+};

@@ -1,0 +1,20 @@
+#include "schedule.h"
+
+#include "cpu/neon/elementary.h"
+
+static void run(const void *args, int64_t begin, int64_t end)
+{
+    v_map(args, begin, end, v_sigmoid);
+}
+
+const ts_schedule ts_sigmoid_neon = {
+    .name = "sigmoid.neon",
+    .op = TS_OP_SIGMOID,
+    .backend = "cpu",
+    .shapes = "any",
+    .order = "elementwise",
+    .profile = "any",
+    .exposes = "",
+    .run = run,
+    .isa = "neon",
+};
