@@ -20,8 +20,8 @@ typedef struct {
  * _exit: a destructor or an atexit handler of theirs could do anything to the verdict. */
 ts_status ts_plugins_open(const char *const *path, size_t n, ts_plugins *out, ts_error *err);
 
-/* TS_BAD unless `s` is complete, of a known operation, its order, a known isa and a back end, and of a name that neither the registry
- * nor earlier[n] has. `file` is for the error. */
+/* TS_BAD unless `s` is complete, of a known operation, its order, a known isa and a back end, and of a name that
+ * neither the registry nor earlier[n] has. `file` is for the error. */
 ts_status ts_plugin_check(const ts_schedule *s, const ts_schedule *const *earlier, size_t n, const char *file,
                           ts_error *err);
 

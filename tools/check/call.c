@@ -97,7 +97,8 @@ static ts_status generate(const ts_case *k, ts_call *c, int i, ts_error *err)
         return ts_input_matrix(&in, ts_op_dim(c->op, c->args, f->dim[0]), ts_op_dim(c->op, c->args, f->dim[1]),
                                &c->matrix[ts_call_matrix_at(c, i)], c->matrix_data[ts_call_matrix_at(c, i)], err);
     if (f->kind == TS_FIELD_KV) {
-        ts_status s = ts_input_kv_shape(&in, ts_call_member(c, f->offset), &c->table, &c->kv_filled, &c->kv_capacity, err);
+        ts_status s = ts_input_kv_shape(&in, ts_call_member(c, f->offset), &c->table, &c->kv_filled,
+                                        &c->kv_capacity, err);
         if (!s)
             s = ts_call_allocate(c, i, err);
         return s ? s
@@ -186,7 +187,8 @@ static ts_status copy_table(const ts_call *from, ts_call *out, ts_error *err)
 {
     for (int i = 0; from->table && i < TS_MAX_FIELDS && from->op->field[i].name; i++)
         if (from->op->field[i].kind == TS_FIELD_KV) {
-            size_t size = (size_t)((ts_kv *)ts_call_member(from, from->op->field[i].offset))->pages * sizeof *out->table;
+            size_t size = (size_t)((ts_kv *)ts_call_member(from, from->op->field[i].offset))->pages *
+                          sizeof *out->table;
             out->table = malloc(size);
             if (!out->table)
                 return ts_no_memory(err, size);

@@ -17,8 +17,8 @@
 #include "num/dtype.h"
 #include "schedule.h"
 
-/* Guards of a call: by field; then the arrays of the matrices, their structs, the page table, the second KV pool, the
- * args. */
+/* Guards of a call: by field; then the arrays of the matrices, their structs, the page table, the second KV pool,
+ * the args. */
 enum {
     TS_MATRICES = 2,
     TS_MATRIX_PARTS = 3, /* data, scales, biases */

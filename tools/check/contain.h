@@ -10,8 +10,9 @@ typedef enum { TS_WAY_WHOLE, TS_WAY_THREADS, TS_WAY_RANGES, TS_WAYS } ts_way;
 
 typedef struct {
     bool accepted;
-    bool died;         /* it ended its process, or had to be ended */
-    char problem[256]; /* "", or what is wrong with it apart from a way: packing, accepting, what it leaves behind */
+    bool died; /* it ended its process, or had to be ended */
+    char
+        problem[256]; /* "", or what is wrong with it apart from a way: packing, accepting, what it leaves behind */
     ts_call result[TS_WAYS][TS_FILLS]; /* outputs */
     bool skipped[TS_WAYS];             /* not run, because an earlier way hangs */
     char text[TS_WAYS][256];           /* "" if it returned and kept to its outputs; else what it did instead */

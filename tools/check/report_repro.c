@@ -27,21 +27,26 @@ void ts_report_option(FILE *f, const char *option, const char *value)
     fputc('\'', f);
 }
 
+/* NULL: a group of cases. */
+static const char *stage(const char *group)
+{
+    static const char *const stages[] = {"files", "tables", "canaries"};
+    for (int i = 0; i < 3; i++)
+        if (strcmp(group, stages[i]) == 0)
+            return stages[i];
+    return NULL;
+}
+
 static void put(FILE *f, const ts_report *r, const ts_finding *x)
 {
-    static const char *const stage[] = {"files", "tables", "canaries"};
-    int n = (int)strcspn(x->what, " ");
-    fputs("touchstone check", f);
-    for (int i = 0; i < 3; i++)
-        if (strcmp(x->group, stage[i]) == 0)
-            fprintf(f, " --only %s", stage[i]);
-    fputs(r->options ? r->options : "", f);
-    if (ts_op_find(x->group) == TS_OP_COUNT && !strchr(x->subject, '/'))
-        return;
-    if (x->subject[0])
+    size_t n = strcspn(x->what, " ");
+    fprintf(f, "touchstone check%s", r->options ? r->options : "");
+    if (stage(x->group))
+        fprintf(f, " --only %s", stage(x->group));
+    else if (x->subject[0])
         ts_report_option(f, "--case", x->subject);
-    if (memchr(x->what, '.', (size_t)n))
-        fprintf(f, " --schedule %.*s", n, x->what);
+    if (ts_op_find(x->group) != TS_OP_COUNT && memchr(x->what, '.', n))
+        fprintf(f, " --schedule %.*s", (int)n, x->what);
 }
 
 char *ts_report_repro(const ts_report *r, const ts_finding *x)
