@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -702,6 +703,43 @@ static void pool_has_a_deadline(void **state)
     }
 }
 
+static void pause_apart(const void *args, int64_t begin, int64_t end)
+{
+    add(args, begin, end);
+    if (fork() == 0) {
+        setsid();
+        for (;;)
+            pause();
+    }
+}
+
+/* Whoever leaves the group ends too: else it would hold what check prints to. */
+static void nothing_survives(void **state)
+{
+    (void)state;
+    const ts_schedule s = named_bad(TS_OP_RESIDUAL_ADD, pause_apart);
+    const ts_schedule *const extra[] = {&s, NULL};
+    struct ts_model_cache *models = NULL;
+    ts_report r = {.quiet = true};
+    ts_check k = {.o = {.golden = "golden", .extra = extra, .only = "ops"}, .report = &r, .models = &models};
+    ts_case c;
+    ts_error err;
+    int fd[2];
+    char byte;
+    assert_int_equal(ts_case_load("golden/own/cases", "golden/own/cases/residual_add/typical.json", &c, &err),
+                     TS_OK);
+    assert_int_equal(pipe(fd), 0);
+    ts_check_run(&k, &c, 1);
+    close(fd[1]);
+    struct pollfd end = {.fd = fd[0], .events = POLLIN};
+    assert_int_equal(poll(&end, 1, 5000), 1);
+    assert_int_equal(read(fd[0], &byte, 1), 0);
+    close(fd[0]);
+    expect_failures(&r, "leaves a process behind", 1);
+    ts_case_free(&c);
+    ts_report_free(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -709,7 +747,7 @@ int main(void)
         cmocka_unit_test(ranges_are_kept),      cmocka_unit_test(nothing_is_printed),
         cmocka_unit_test(packing_is_contained), cmocka_unit_test(wrong_values_are_named),
         cmocka_unit_test(no_process),           cmocka_unit_test(pool_has_a_deadline),
-        cmocka_unit_test(a_run_goes_on),
+        cmocka_unit_test(a_run_goes_on),        cmocka_unit_test(nothing_survives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

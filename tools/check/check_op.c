@@ -254,6 +254,7 @@ static bool check_schedule(ts_check *k, const ts_schedule *s, const ts_case *c, 
     ts_report_now(k->report, s->name);
     ts_status status = ts_trial_run(s, inputs, ts_check_seconds(k), k->report->stream, &t, &err);
     if (status) {
+        ts_report_now(k->report, "");
         ts_report_error(k->report, s->name, status, &err);
         return true;
     }

@@ -109,7 +109,7 @@ static bool step(trial *r, int number)
         return false;
     ssize_t got = ts_process_read(&r->child, &byte, 1, r->until);
     r->hangs = got < 0;
-    return got == 1;
+    return got == 1 && byte == (unsigned char)number;
 }
 
 /* What a run that returned left in the outputs, and in the room before them. */
@@ -136,7 +136,17 @@ static void collect(ts_trial *t, const ts_trial_run_plan *p)
     }
 }
 
-/* The runs from `first` on; the one to go on with after one that ended the child. */
+/* What the ways from this run on did not do, which have not begun. */
+static void skip_from(ts_trial *t, int run, const char *why)
+{
+    for (; run < TS_TRIAL_RUNS; run++) {
+        int way = ts_trial_plan[run].way;
+        t->skipped[way] = true;
+        snprintf(t->text[way], sizeof t->text[way], "not run: %s\n", why);
+    }
+}
+
+/* The runs from `first` on; the one to go on with in another child. */
 static int run_all(trial *r, int first)
 {
     ts_trial *t = r->t;
@@ -148,13 +158,12 @@ static int run_all(trial *r, int first)
             continue;
         }
         describe_end(r, t->text[p->way], sizeof t->text[0]);
-        for (int way = p->way + 1; r->hangs && way < TS_WAYS; way++) {
-            t->skipped[way] = true;
-            snprintf(t->text[way], sizeof t->text[way], "not run: it hangs%s\n", p->way ? " on 2 threads" : "");
-        }
         while (run < TS_TRIAL_RUNS && ts_trial_plan[run].way == p->way)
             run++;
-        return r->hangs ? TS_TRIAL_RUNS : run;
+        if (!r->hangs)
+            return run;
+        skip_from(t, run, p->way ? "it hangs on 2 threads" : "it hangs");
+        return TS_TRIAL_RUNS;
     }
     if (!step(r, TS_STEP_LEAVE))
         describe_end(r, t->problem, sizeof t->problem);
@@ -174,9 +183,11 @@ static ts_status run_child(trial *r, int *run, ts_error *err)
         ts_contained(r->s, &t->call, r->o, r->child.fd);
     }
     bool alive = step(r, TS_STEP_ACCEPT), go = alive && !r->o->problem[0] && r->o->accepted;
-    t->accepted = go;
     if (!alive)
         describe_end(r, t->problem, sizeof t->problem);
+    if (!go)
+        skip_from(t, *run, "it does not accept any more");
+    t->accepted |= go;
     *run = go ? run_all(r, *run) : TS_TRIAL_RUNS;
     if (!t->problem[0])
         snprintf(t->problem, sizeof t->problem, "%s", r->o->problem);

@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -98,7 +97,7 @@ static long threads_above(long most)
 static void look_behind(long most, char *problem, size_t size)
 {
     long more = threads_above(most);
-    if (waitpid(-1, NULL, WNOHANG) >= 0) /* whose parent has ended comes to us, as the reaper of our descendants */
+    if (waitpid(-1, NULL, WNOHANG) >= 0) /* those whose parents have ended too: see ts_process_start */
         snprintf(problem, size, "leaves a process behind\n");
     else if (more > 0)
         snprintf(problem, size, "leaves threads behind: after all runs there are %ld more than after the first\n",
@@ -121,7 +120,6 @@ _Noreturn void ts_contained(const ts_schedule *s, ts_call *call, ts_outcome *o, 
     long most = 0;
     unsigned char step;
     outcome = o;
-    prctl(PR_SET_CHILD_SUBREAPER, 1);
     catch_signals();
     while (read(fd, &step, 1) == 1) {
         if (step == TS_STEP_ACCEPT)

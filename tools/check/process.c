@@ -27,6 +27,7 @@ static void settle_in(void)
     static const int deadly[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS, SIGALRM, SIGTERM};
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);   /* descendants whose parents have ended come to this process */
     dup2(STDERR_FILENO, STDOUT_FILENO); /* what foreign code prints must not get into the report */
     for (size_t i = 0; i < sizeof deadly / sizeof *deadly; i++)
         signal(deadly[i], SIG_DFL);
@@ -74,6 +75,30 @@ ssize_t ts_process_read(const ts_process *p, void *to, size_t size, double until
     }
 }
 
+static bool end_children(void)
+{
+    char path[64];
+    long pid = 0;
+    snprintf(path, sizeof path, "/proc/self/task/%ld/children", (long)getpid());
+    FILE *f = fopen(path, "r");
+    while (f && fscanf(f, "%ld", &pid) == 1) {
+        kill((pid_t)pid, SIGKILL);
+        waitpid((pid_t)pid, NULL, 0);
+    }
+    if (f)
+        fclose(f);
+    return pid > 0;
+}
+
+/* What left the group of an ended child comes to us if we are such a process: we have one child at a time. */
+static void end_strays(void)
+{
+    int reaper = 0;
+    bool more = prctl(PR_GET_CHILD_SUBREAPER, &reaper) == 0 && reaper;
+    for (int i = 0; more && i < 100; i++) /* those of a stray come next */
+        more = end_children();
+}
+
 void ts_process_end(ts_process *p)
 {
     if (p->pid <= 0)
@@ -83,6 +108,7 @@ void ts_process_end(ts_process *p)
         ;
     close(p->fd);
     p->pid = 0;
+    end_strays();
 }
 
 void ts_process_describe(const ts_process *p, char *text, size_t size)

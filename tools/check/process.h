@@ -13,12 +13,12 @@ typedef struct {
 } ts_process;
 
 /* Forks, as fork returns: 0 in the child, which ends with its parent, prints to standard error and has no handlers;
- * -1 with errno. */
+ * -1 with errno. The child may have one such child at a time itself, and no others. */
 pid_t ts_process_start(ts_process *p);
 bool ts_process_ended(const ts_process *p);
 /* Bytes from the child; 0: it has ended, or closed its end; -1: nothing until that time of ts_process_clock. */
 ssize_t ts_process_read(const ts_process *p, void *to, size_t size, double until);
-/* Kills its group and takes leave of it; a second time, does nothing. */
+/* Kills its group, and in such a child whatever else is left of it; a second time, does nothing. */
 void ts_process_end(ts_process *p);
 /* "ended the process with exit code 3", "crashed: Killed", after ts_process_end. */
 void ts_process_describe(const ts_process *p, char *text, size_t size);
