@@ -30,3 +30,9 @@ ts_status ts_dynamic_object(void *library, const char *path, const char *name, c
     *out = dlsym(library, name);
     return *out ? TS_OK : ts_fail(err, TS_BAD, path, name, "no such symbol: not a plugin (docs/schedules.md)");
 }
+
+void ts_dynamic_close(void *library)
+{
+    if (library)
+        dlclose(library);
+}

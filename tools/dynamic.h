@@ -8,5 +8,6 @@
 ts_status ts_dynamic_open(const char *path, void **out, ts_error *err);
 /* The address of an object (not a function: C11 has no conversion for those). */
 ts_status ts_dynamic_object(void *library, const char *path, const char *name, const void **out, ts_error *err);
+void ts_dynamic_close(void *library); /* NULL is fine */
 
 #endif
