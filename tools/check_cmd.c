@@ -1,8 +1,11 @@
 /* touchstone check: the main job. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "check/run.h"
+#include "cpu/isa.h"
 #include "options.h"
 #include "plugin.h"
 #include "tool.h"
@@ -52,29 +55,46 @@ static void add_covers(cJSON *o, const ts_check *k, const ts_case *cases, size_t
     }
 }
 
-static void list(const ts_check *k, const ts_case *cases, size_t n, bool json)
+/* Names of the schedules of what is selected; as lines, or as items of `array`. */
+static void list_schedules(const ts_check *k, const ts_schedule *(*at)(const ts_check *k, int i), cJSON *array)
 {
-    cJSON *o = cJSON_CreateObject(), *c = cJSON_AddArrayToObject(o, "cases"),
-          *s = cJSON_AddArrayToObject(o, "schedules");
-    cJSON_AddNumberToObject(o, "schema", 1);
+    const ts_schedule *s;
+    for (int i = 0; (s = at(k, i)) != NULL; i++) {
+        if ((k->o.op && strcmp(k->o.op, ts_op_table[s->op].name) != 0) ||
+            (k->o.schedule && strcmp(k->o.schedule, s->name) != 0))
+            continue;
+        if (array)
+            cJSON_AddItemToArray(array, cJSON_CreateString(s->name));
+        else if (ts_isa_runs(s->isa))
+            printf("schedule %s\n", s->name);
+        else
+            printf("schedule %s (cannot run here: needs %s)\n", s->name, s->isa);
+    }
+}
+
+static void list_json(const ts_check *k, const ts_case *cases, size_t n)
+{
+    cJSON *o = cJSON_CreateObject(), *c = cJSON_AddArrayToObject(o, "cases");
     for (size_t i = 0; i < n; i++)
         if (ts_check_selects(k, &cases[i]))
             cJSON_AddItemToArray(c, cJSON_CreateString(cases[i].name));
-    for (int i = 0; ts_check_schedule_at(k, i); i++)
-        cJSON_AddItemToArray(s, cJSON_CreateString(ts_check_schedule_at(k, i)->name));
+    list_schedules(k, ts_check_schedule_at, cJSON_AddArrayToObject(o, "schedules"));
+    list_schedules(k, ts_check_absent_at, cJSON_AddArrayToObject(o, "absent"));
+    cJSON_AddNumberToObject(o, "schema", 1);
     add_covers(o, k, cases, n);
-    const cJSON *x;
-    char *text = json ? cJSON_Print(o) : NULL;
-    if (text)
-        puts(text);
-    cJSON_ArrayForEach (x, c)
-        if (!json)
-            printf("case %s\n", x->valuestring);
-    cJSON_ArrayForEach (x, s)
-        if (!json)
-            printf("schedule %s\n", x->valuestring);
+    char *text = cJSON_Print(o);
+    puts(text ? text : "");
     cJSON_free(text);
     cJSON_Delete(o);
+}
+
+static void list(const ts_check *k, const ts_case *cases, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (ts_check_selects(k, &cases[i]))
+            printf("case %s\n", cases[i].name);
+    list_schedules(k, ts_check_schedule_at, NULL);
+    list_schedules(k, ts_check_absent_at, NULL);
 }
 
 static int finish(const ts_check *k, const ts_case *cases, size_t n, const settings *s)
@@ -121,16 +141,25 @@ static int check_filters(const settings *s)
     return status ? ts_tool_fail(status, &err, s->json) : TS_GO_ON;
 }
 
-/* What a repro line needs beside case and schedule. */
-static void common_options(const settings *s, char *out, size_t size)
+/* What a repro line needs beside case and schedule; to be freed. */
+static char *common_options(const settings *s)
 {
-    size_t at = s->o.golden ? (size_t)snprintf(out, size, " --golden '%s'", s->o.golden) : 0;
-    for (size_t i = 0; i < s->plugin.n && at < size; i++)
-        at += (size_t)snprintf(out + at, size - at, " --plugin '%s'", s->plugin.text[i]);
-    if (s->o.seed && at < size)
-        at += (size_t)snprintf(out + at, size - at, " --seed %s", s->o.seed);
-    if (s->o.grid && at < size)
-        snprintf(out + at, size - at, " --grid");
+    char *text = NULL;
+    size_t size = 0;
+    FILE *f = open_memstream(&text, &size);
+    if (!f)
+        return NULL;
+    if (s->o.golden)
+        ts_report_option(f, "--golden", s->o.golden);
+    for (size_t i = 0; i < s->plugin.n; i++)
+        ts_report_option(f, "--plugin", s->plugin.text[i]);
+    if (s->o.seed)
+        fprintf(f, " --seed %s", s->o.seed);
+    if (s->timeout)
+        fprintf(f, " --timeout %lld", (long long)s->timeout);
+    fputs(s->o.grid ? " --grid" : "", f);
+    fclose(f);
+    return text;
 }
 
 static int check(const settings *s, const ts_check *k)
@@ -140,17 +169,15 @@ static int check(const settings *s, const ts_check *k)
     size_t n = 0;
     ts_error err = {0};
     ts_check run = *k;
-    ts_status status = TS_OK;
     int code = TS_OK;
     ts_check_path(k, "own/cases", folder, sizeof folder);
-    if (s->o.schedule && !ts_check_schedule_find(k, s->o.schedule))
-        status = ts_fail(&err, TS_USAGE, NULL, "--schedule", "no schedule '%s' (see --list)", s->o.schedule);
+    ts_status status = ts_check_find_schedule(k, &err);
     if (!status)
         status = ts_case_list(folder, &cases, &n, &err);
     if (status) {
         code = ts_tool_fail(status, &err, s->json);
     } else if (s->list) {
-        list(k, cases, n, s->json);
+        (s->json ? list_json : list)(k, cases, n);
     } else {
         ts_check_run(&run, cases, n);
         code = k->report->n == 0 && !k->report->lost ? nothing_selected(s->json) : finish(k, cases, n, s);
@@ -169,16 +196,19 @@ int ts_cmd_check(int argc, char **argv)
         return go;
     struct ts_model_cache *models = NULL;
     ts_report report = {.quiet = s.json || s.tap};
-    ts_plugins plugins;
+    ts_plugins plugins = {.n = 0};
     ts_error err = {0};
-    common_options(&s, report.options, sizeof report.options);
-    ts_status status = ts_plugins_open(s.plugin.text, s.plugin.n, &plugins, &err);
+    char *options = common_options(&s);
+    report.options = options;
+    ts_status status = s.plugin.n ? ts_plugins_open(s.plugin.text, s.plugin.n, &plugins, &err) : TS_OK;
     s.o.timeout = (int)s.timeout;
     s.o.golden = ts_golden_folder(s.o.golden);
     s.o.extra = plugins.schedule;
     int code = status ? ts_tool_fail(status, &err, s.json)
                       : check(&s, &(ts_check){.o = s.o, .report = &report, .models = &models});
-    ts_plugins_close(&plugins);
     ts_report_free(&report);
+    free(options);
+    if (plugins.n > 0)
+        _exit(ts_tool_flush(false) ? TS_BAD : code); /* see ts_plugins_open */
     return code;
 }

@@ -268,6 +268,12 @@ static void print_rows(FILE *f, const pair *p, int64_t first, int rows)
         print_row(f, p, row + r, from, to);
 }
 
+/* NaN if only NaNs stand against numbers: then there is no distance, and it is not 0. */
+static double known(const ts_comparison *c, double max)
+{
+    return max == 0 && c->bin[TS_ULP_BINS - 1] > 0 ? (double)NAN : max;
+}
+
 void ts_compare_print_line(FILE *f, const ts_tensor *a, const ts_comparison *c)
 {
     char shape[64], ulp[64];
@@ -285,7 +291,9 @@ void ts_compare_print_line(FILE *f, const ts_tensor *a, const ts_comparison *c)
     ulp_text(c->max_ulp, ulp, sizeof ulp);
     if (c->worst >= 0)
         fprintf(f, ", at most %s (flat %" PRId64 ")", ulp, c->worst);
-    if (c->differing || c->mixed)
+    if (isnan(known(c, c->max_abs)))
+        fputs(", max abs undefined: NaN against a number", f);
+    else if (c->differing || c->mixed)
         fprintf(f, ", max abs %.3g, max rel %.3g", c->max_abs, c->max_rel);
     fputc('\n', f);
 }
@@ -311,6 +319,14 @@ static void add_u64(cJSON *o, const char *key, uint64_t v)
         cJSON_AddNullToObject(o, key);
     else
         cJSON_AddRawToObject(o, key, digits);
+}
+
+void ts_compare_add_number(cJSON *o, const char *key, double v)
+{
+    if (isfinite(v))
+        cJSON_AddNumberToObject(o, key, v);
+    else
+        cJSON_AddNullToObject(o, key);
 }
 
 static void add_element(cJSON *o, const char *key, const ts_tensor *t, const reading *as, int64_t i)
@@ -340,7 +356,7 @@ static void add_difference_json(cJSON *o, const pair *p, const ts_comparison *c)
 
 cJSON *ts_compare_json(const ts_tensor *a, const ts_tensor *b, const ts_comparison *c)
 {
-    char shape[64], text[32];
+    char shape[64];
     cJSON *o = cJSON_CreateObject();
     cJSON_AddStringToObject(o, "tensor", a->name);
     if (c->mismatch[0]) {
@@ -353,10 +369,8 @@ cJSON *ts_compare_json(const ts_tensor *a, const ts_tensor *b, const ts_comparis
     cJSON_AddBoolToObject(o, "by_value", c->mixed);
     add_u64(o, "elements", (uint64_t)c->count);
     add_u64(o, "differing", (uint64_t)c->differing);
-    snprintf(text, sizeof text, "%.9g", c->max_abs);
-    cJSON_AddStringToObject(o, "max_abs", text);
-    snprintf(text, sizeof text, "%.9g", c->max_rel);
-    cJSON_AddStringToObject(o, "max_rel", text);
+    ts_compare_add_number(o, "max_abs", known(c, c->max_abs));
+    ts_compare_add_number(o, "max_rel", known(c, c->max_rel));
     if (c->differing)
         add_difference_json(o, &p, c);
     return o;

@@ -42,5 +42,7 @@ void ts_compare_print(FILE *f, const char *label_a, const char *label_b, const t
 void ts_compare_print_line(FILE *f, const ts_tensor *a, const ts_comparison *c);
 /* The same as an object, NULL if out of memory. */
 cJSON *ts_compare_json(const ts_tensor *a, const ts_tensor *b, const ts_comparison *c);
+/* A number, or null for what JSON has not: NaN, infinities. */
+void ts_compare_add_number(cJSON *o, const char *key, double v);
 
 #endif

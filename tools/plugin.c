@@ -1,8 +1,12 @@
 #include "plugin.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "config/profile.h"
+#include "cpu/isa.h"
 #include "dynamic.h"
 #include "rehearse.h"
 
@@ -34,9 +38,32 @@ static bool good_exposes(const ts_op *op, const char *list)
 static bool taken(const char *name, const ts_schedule *const *earlier, size_t n)
 {
     bool found = ts_schedule_find(name) != NULL;
+    for (int i = 0; ts_schedule_absent(i); i++)
+        found |= strcmp(ts_schedule_absent(i)->name, name) == 0;
     for (size_t i = 0; i < n; i++)
         found |= strcmp(earlier[i]->name, name) == 0;
     return found;
+}
+
+static bool known_isa(const char *isa)
+{
+    for (int i = 0; isa && ts_isas[i].name; i++)
+        if (strcmp(ts_isas[i].name, isa) == 0)
+            return true;
+    return !isa;
+}
+
+/* What it needs beside the call: TS_BAD if there is no such thing. */
+static ts_status check_needs(const ts_schedule *s, const char *file, ts_error *err)
+{
+    const ts_packing *p = s->packing;
+    if (strcmp(s->backend, "cpu") != 0)
+        return ts_fail(err, TS_BAD, file, s->name, "backend '%.40s': there is only 'cpu'", s->backend);
+    if (!known_isa(s->isa))
+        return ts_fail(err, TS_BAD, file, s->name, "isa '%.40s' is none of this architecture's", s->isa);
+    if (p && (!p->name || !p->name[0] || !p->size || !p->pack || p->rows <= 0))
+        return ts_fail(err, TS_BAD, file, s->name, "a packing must have a name, rows above 0, size and pack");
+    return TS_OK;
 }
 
 ts_status ts_plugin_check(const ts_schedule *s, const ts_schedule *const *earlier, size_t n, const char *file,
@@ -64,7 +91,7 @@ ts_status ts_plugin_check(const ts_schedule *s, const ts_schedule *const *earlie
     if (!good_exposes(op, s->exposes))
         return ts_fail(err, TS_BAD, file, s->name, "exposes '%.40s': not inner tensors of %s", s->exposes,
                        op->name);
-    return TS_OK;
+    return check_needs(s, file, err);
 }
 
 static ts_status add_schedules(const ts_schedule *const *list, const char *path, ts_plugins *out, ts_error *err)
@@ -123,9 +150,8 @@ static ts_status try_first(const char *path, const ts_plugins *so_far, ts_error 
     return TS_OK;
 }
 
-ts_status ts_plugins_open(const char *const *path, size_t n, ts_plugins *out, ts_error *err)
+static ts_status open_all(const char *const *path, size_t n, ts_plugins *out, ts_error *err)
 {
-    memset(out, 0, sizeof *out);
     ts_status s = TS_OK;
     for (size_t i = 0; !s && i < n; i++) {
         s = out->n < TS_MAX_PLUGINS ? try_first(path[i], out, err)
@@ -136,8 +162,17 @@ ts_status ts_plugins_open(const char *const *path, size_t n, ts_plugins *out, ts
     return s;
 }
 
-void ts_plugins_close(ts_plugins *p)
+/* What constructors print goes to standard error: standard output is for the report. */
+ts_status ts_plugins_open(const char *const *path, size_t n, ts_plugins *out, ts_error *err)
 {
-    while (p->n > 0)
-        ts_dynamic_close(p->library[--p->n]);
+    memset(out, 0, sizeof *out);
+    fflush(stdout);
+    int report = dup(STDOUT_FILENO);
+    if (report < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+        return ts_fail(err, TS_BAD, "stdout", NULL, "%s", strerror(errno));
+    ts_status s = open_all(path, n, out, err);
+    fflush(stdout);
+    dup2(report, STDOUT_FILENO);
+    close(report);
+    return s;
 }

@@ -7,39 +7,30 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { RETURNED = 77 };
+#include "check/process.h"
 
-/* Whatever handlers the caller has, the parent shall see the signal. */
-static void die_of_signals(void)
-{
-    static const int numbers[] = {SIGALRM, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        signal(numbers[i], SIG_DFL);
-}
+enum { RETURNED = 77 };
 
 ts_status ts_rehearse(void (*run)(void *context), void *context, int seconds, char *text, size_t size)
 {
-    int status = 0;
-    fflush(NULL);
-    pid_t child = fork();
-    if (child == 0) {
-        die_of_signals();
-        alarm((unsigned)seconds);
+    ts_process p;
+    char byte;
+    if (ts_process_start(&p) < 0) {
+        snprintf(text, size, "cannot be tried in a child process: %s", strerror(errno));
+        return TS_BAD;
+    }
+    if (p.pid == 0) {
         run(context);
         _exit(RETURNED);
     }
-    pid_t ended = child;
-    do
-        ended = child < 0 ? -1 : waitpid(child, &status, 0);
-    while (ended < 0 && child > 0 && errno == EINTR);
-    if (ended < 0)
-        snprintf(text, size, "cannot be tried in a child process: %s", strerror(errno));
-    else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+    bool late = ts_process_read(&p, &byte, 1, ts_process_clock() + seconds) < 0;
+    ts_process_end(&p);
+    if (late)
         snprintf(text, size, "takes more than %d seconds", seconds);
-    else if (WIFSIGNALED(status))
-        snprintf(text, size, "crashes: signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
-    else if (WEXITSTATUS(status) != RETURNED)
-        snprintf(text, size, "ends the process with exit code %d", WEXITSTATUS(status));
+    else if (WIFSIGNALED(p.status))
+        snprintf(text, size, "crashes: signal %d (%s)", WTERMSIG(p.status), strsignal(WTERMSIG(p.status)));
+    else if (WEXITSTATUS(p.status) != RETURNED)
+        snprintf(text, size, "ends the process with exit code %d", WEXITSTATUS(p.status));
     else
         return TS_OK;
     return TS_BAD;

@@ -59,8 +59,9 @@ static ts_status conclude(const ts_verify_options *o, const ts_report *r, ts_ver
     if (o->report)
         ts_report_print(r, o->report);
     ts_status s = ts_report_status(r);
-    return s ? ts_fail(err, s, NULL, NULL, "%lld comparisons failed%s", r->count[TS_FAIL],
-                       r->lost ? ", and findings were lost" : "")
+    const char *why = ts_report_void(r);
+    return s ? ts_fail(err, s, NULL, NULL, "%lld comparisons failed%s%s", r->count[TS_FAIL], why ? "; " : "",
+                       why ? why : "")
              : TS_OK;
 }
 
@@ -79,8 +80,8 @@ ts_status ts_verify(const ts_verify_options *o, ts_verify_counts *out, ts_error 
                                .timeout = o->timeout};
     char folder[512];
     ts_status s = look_at_extra(o, err);
-    if (!s && o->schedule && !ts_check_schedule_find(&j.k, o->schedule))
-        s = ts_fail(err, TS_USAGE, NULL, o->schedule, "no such schedule");
+    if (!s)
+        s = ts_check_find_schedule(&j.k, err);
     ts_check_path(&j.k, "own/cases", folder, sizeof folder);
     if (!s)
         s = ts_case_list(folder, &j.cases, &j.n, err);

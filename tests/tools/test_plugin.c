@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "base/folder.h"
+#include "cpu/isa.h"
 #include "plugin.h"
 #include "tool.h"
 #include "tools/capture.h"
@@ -170,6 +171,88 @@ static void schedules(void **state)
            "run must be given");
 }
 
+#define NEEDS(backend, needs)                                                                       \
+    "static size_t size(const ts_matrix *w) { return 64; }\n"                                       \
+    "static void pack(const ts_matrix *w, int64_t begin, int64_t end, void *to) {}\n" ADD           \
+    "static const ts_packing none = {\"none/1\", 0, size, pack}, anonymous = {0, 8, size, pack};\n" \
+    "static const ts_schedule a = {\"residual_add.x\", TS_OP_RESIDUAL_ADD, \"" backend              \
+    "\", \"any\", \"elementwise\", \"any\", \"\", 0, run, " needs "};\n" ABI LIST("&a, 0")
+
+static void needs(void **state)
+{
+    files *f = *state;
+    refuse(f, NEEDS("gpu", "0, 0"), "backend 'gpu': there is only 'cpu'");
+    refuse(f, NEEDS("cpu", "\"sse9\", 0"), "isa 'sse9' is none of this architecture's");
+    refuse(f, NEEDS("cpu", "0, &none"), "a packing must have a name, rows above 0");
+    refuse(f, NEEDS("cpu", "0, &anonymous"), "a packing must have a name, rows above 0");
+}
+
+/* What the CPU lacks or TS_CPU forbids is skipped by name, and is not the plugin's fault. */
+static void absent(void **state)
+{
+    files *f = *state;
+    int n = 0;
+    char body[2048];
+    while (ts_isas[n].name)
+        n++;
+    assert_true(n > 0);
+    snprintf(body, sizeof body, NEEDS("cpu", "\"%s\", 0"), ts_isas[n - 1].name);
+    build(f, f->object, body);
+    assert_int_equal(setenv("TS_CPU", "portable", 1), 0);
+    capture_run(&got, ts_cmd_check, "check", "--plugin", f->object, "--case", "residual_add/typical", NULL);
+    assert_int_equal(got.code, TS_OK);
+    assert_non_null(strstr(got.out, "\nSKIP residual_add: residual_add.x: it needs "));
+    capture_run(&got, ts_cmd_check, "check", "--plugin", f->object, "--op", "residual_add", "--list", NULL);
+    assert_non_null(strstr(got.out, "\nschedule residual_add.x (cannot run here: needs "));
+    assert_null(strstr(got.out, "rmsnorm"));
+    capture_run(&got, ts_cmd_check, "check", "--plugin", f->object, "--schedule", "residual_add.x", NULL);
+    assert_int_equal(got.code, TS_USAGE);
+    assert_non_null(strstr(got.err, "'residual_add.x' cannot run here: it needs "));
+    capture_run(&got, ts_cmd_check, "check", "--case", "nosuch", NULL);
+    assert_int_equal(got.code, TS_USAGE);
+    assert_non_null(strstr(got.err, "no case matches"));
+    assert_int_equal(unsetenv("TS_CPU"), 0);
+}
+
+/* Green is said of a plugin only if something of it was compared. */
+static void left_out(void **state)
+{
+    files *f = *state;
+    static const char *const narrow[][2] = {{"--op", "silu"},
+                                            {"--only", "tables"},
+                                            {"--case", "silu/typical"},
+                                            {"--schedule", "residual_add.portable"}};
+    build(f, f->object, ADD GOOD("a", "\"residual_add.x\"") ABI LIST("&a, 0"));
+    for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++) {
+        capture_run(&got, ts_cmd_check, "check", "--plugin", f->object, narrow[i][0], narrow[i][1], NULL);
+        assert_int_equal(got.code, TS_DIFFERS);
+        assert_non_null(strstr(got.out, "FAIL residual_add: residual_add.x\nnothing of it was compared"));
+    }
+    capture_run(&got, ts_cmd_check, "check", "--plugin", f->object, "--only", "tables", "--list", NULL);
+    assert_int_equal(got.code, TS_OK);
+}
+
+/* Destructors and handlers of exit come too late to change the verdict; constructors print elsewhere. */
+static void verdicts_are_final(void **state)
+{
+    files *f = *state;
+    build(f, f->object,
+          "#include <stdlib.h>\n#include <unistd.h>\nstatic void leave(void) { _exit(0); }\n"
+          "__attribute__((constructor)) static void begin(void) { puts(\"noise\"); atexit(leave); }\n"
+          "__attribute__((destructor)) static void end(void) { _exit(0); }\n"
+          "static void run(const void *args, int64_t begin, int64_t end) {}\n" GOOD("a", "\"residual_add.x\"")
+              ABI LIST("&a, 0"));
+    capture_run(&got, ts_cmd_check, "check", "--plugin", f->object, "--case", "residual_add/typical", "--json",
+                "--timeout", "7", NULL);
+    assert_int_equal(got.code, TS_DIFFERS);
+    assert_int_equal(got.out[0], '{');
+    assert_null(strstr(got.out, "noise"));
+    assert_non_null(strstr(got.out, "left unwritten"));
+    assert_non_null(strstr(got.out, " --timeout 7 --case 'residual_add/typical' --schedule residual_add.x\""));
+    capture_run(&got, ts_cmd_check, "check", "--plugin", f->object, "--plugin", f->object, "--list", NULL);
+    assert_int_equal(got.code, TS_BAD);
+}
+
 static void loading(void **state)
 {
     files *f = *state;
@@ -210,7 +293,24 @@ static void crash_on_a_cut(void **state)
     capture_run(&got, ts_cmd_check, "check", "--plugin", f->object, "--case", "rmsnorm/cuts", "--schedule",
                 "rmsnorm.x", NULL);
     assert_int_equal(got.code, TS_DIFFERS);
-    assert_non_null(strstr(got.out, "FAIL rmsnorm: rmsnorm/cuts: rmsnorm.x cut"));
+    assert_non_null(strstr(got.out, "FAIL rmsnorm: rmsnorm/cuts: rmsnorm.x cut\n"));
+}
+
+/* A cut that differs is one failure an output, not two. */
+static void wrong_on_a_cut(void **state)
+{
+    files *f = *state;
+    build(f, f->object,
+          "static void run(const void *args, int64_t begin, int64_t end)\n{\n"
+          "    const ts_embed_args *a = (const ts_embed_args *)args;\n"
+          "    for (int64_t i = begin * a->C; i < end * a->C; i++)\n        a->y[i] = 7;\n}\n" SCHEDULE(
+              "a", "\"embed.x\"", "TS_OP_EMBED", "\"elementwise\"", "\"any\"", "\"\"", "run") ABI LIST("&a, 0"));
+    capture_run(&got, ts_cmd_check, "check", "--plugin", f->object, "--case", "embed/cuts*", "--schedule",
+                "embed.x", NULL);
+    assert_int_equal(got.code, TS_DIFFERS);
+    const char *first = strstr(got.out, "embed.x cut ");
+    assert_non_null(first);
+    assert_null(strstr(first + 1, "embed.x cut "));
 }
 
 static void off_by_one(const void *args, int64_t begin, int64_t end)
@@ -285,6 +385,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(truncated, set_up, tear_down),
         cmocka_unit_test_setup_teardown(symbols, set_up, tear_down),
         cmocka_unit_test_setup_teardown(schedules, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(needs, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(absent, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(left_out, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(verdicts_are_final, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(wrong_on_a_cut, set_up, tear_down),
         cmocka_unit_test_setup_teardown(loading, set_up, tear_down),
         cmocka_unit_test_setup_teardown(two_at_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(crash_on_a_cut, set_up, tear_down),

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +50,7 @@ static void green_and_red(void **state)
     (void)state;
     for (int bad = 0; bad < 2; bad++) {
         ts_report r = made(bad);
-        snprintf(r.options, sizeof r.options, " --seed 7");
+        r.options = " --seed 7";
         char *text = printed(ts_report_print, &r);
         assert_int_equal(ts_report_status(&r), bad ? TS_DIFFERS : TS_OK);
         assert_true((strstr(text, "bit-equal") != NULL) == !bad);
@@ -128,6 +129,60 @@ static void nothing_or_lost_is_red(void **state)
     ts_report_free(&lost);
 }
 
+/* The command is whole and one line of a shell, whatever it is about. */
+static void repro(void **state)
+{
+    (void)state;
+    static char options[2000];
+    memset(options, 'x', sizeof options - 1);
+    ts_report r = {.quiet = true, .options = options};
+    ts_report_begin(&r, "silu", "it's");
+    ts_report_add(&r, "silu.a_name_of_thirty_nine_characters____ = ref32 (3 ranges)", "y", TS_FAIL, 0, NULL);
+    ts_report_begin(&r, "files", "a/b.json");
+    ts_report_add(&r, "b.json = SHA256SUMS", "", TS_FAIL, 0, NULL);
+    ts_report_begin(&r, "silu", "");
+    ts_report_add(&r, "silu.x", "", TS_FAIL, 0, NULL);
+    char *text = ts_report_repro(&r, &r.v[0]), *end = text + strlen("touchstone check") + sizeof options - 1;
+    assert_string_equal(end, " --case 'it'\\''s' --schedule silu.a_name_of_thirty_nine_characters____");
+    free(text);
+    r.options = NULL;
+    static const char *const want[] = {"touchstone check --only files", "touchstone check --schedule silu.x"};
+    for (int i = 0; i < 2; i++) {
+        text = ts_report_repro(&r, &r.v[i + 1]);
+        assert_string_equal(text, want[i]);
+        free(text);
+    }
+    cJSON *o = ts_report_json(&r);
+    const cJSON *last = cJSON_GetArrayItem(cJSON_GetObjectItem(o, "findings"), 2);
+    assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItem(last, "repro")), want[1]);
+    cJSON_Delete(o);
+    text = printed(ts_report_print, &r);
+    assert_non_null(strstr(text, "\nFAIL silu: silu.x\n")); /* nothing for what is empty */
+    free(text);
+    ts_report_free(&r);
+}
+
+/* Skips alone prove nothing, and a part is not the whole. */
+static void never_more_than_was_done(void **state)
+{
+    (void)state;
+    ts_report r = {.quiet = true}, part = made(false);
+    ts_report_begin(&r, "silu", "");
+    ts_report_add(&r, "silu.avx2", "", TS_SKIP, 0, "no such CPU\n");
+    assert_int_equal(ts_report_status(&r), TS_DIFFERS);
+    char *text = printed(ts_report_print, &r);
+    assert_null(strstr(text, "bit-equal"));
+    assert_non_null(strstr(text, "\nSKIP silu: silu.avx2: no such CPU\n"));
+    assert_non_null(strstr(text, "nothing was compared"));
+    free(text);
+    part.narrowed = true;
+    text = printed(ts_report_print, &part);
+    assert_non_null(strstr(text, "\nbit-equal: all that was compared\n"));
+    free(text);
+    ts_report_free(&r);
+    ts_report_free(&part);
+}
+
 static void tap(void **state)
 {
     (void)state;
@@ -138,7 +193,9 @@ static void tap(void **state)
     assert_non_null(strstr(text, "\nnot ok 3 - silu: silu/<edges>"));
     assert_non_null(strstr(text, "\n# first <bad> element\n# second ? line\n"));
     assert_non_null(strstr(text, ": card # SKIP no card here\n"));
-    assert_int_equal(lines(text), 2 + 4 + 2);
+    assert_non_null(strstr(text, "\n# repro: touchstone check --case 'silu/<edges> & \"more\" #1' --schedule "
+                                 "silu.portable\n"));
+    assert_int_equal(lines(text), 2 + 4 + 3);
     free(text);
     ts_report_free(&r);
 }
@@ -171,6 +228,7 @@ static void junit(void **state)
     assert_non_null(strstr(text, "name=\"silu/&lt;edges&gt; &amp; &quot;more&quot; #1: "));
     assert_non_null(
         strstr(text, "<failure message=\"first &lt;bad&gt; element\">first &lt;bad&gt; element\nsecond ? line"));
+    assert_non_null(strstr(text, "\nrepro: touchstone check --case &apos;silu/&lt;edges&gt;"));
     assert_non_null(strstr(text, "<skipped message=\"no card here\">"));
     assert_non_null(strstr(text, "name=\"it&apos;s: ref32 = case ?\"/>"));
     assert_null(strchr(text, 1));
@@ -206,6 +264,9 @@ static void failing_tensors_are_measured(void **state)
     ts_check_equal(&k, "x = ref", "ref", "x", &want, &a);
     ts_check_close(&k, "x ~ ref", &b, &want, 1e-3);
     ts_check_equal(&k, "x = zero", "zero", "x", &z, &a);
+    static const float nan[4] = {3, 4, 0, NAN};
+    ts_tensor n = vector(nan, 4);
+    ts_check_equal(&k, "x = nan", "ref", "x", &want, &n);
     assert_non_null(strstr(r.v[0].detail, "elements by ulp distance: more: 2\n"));
     assert_non_null(strstr(r.v[0].detail, "norm ratio 2, relative L2 1, cosine 1\n"));
     assert_non_null(strstr(r.v[1].detail, "elements by ulp distance: more: 2\n"));
@@ -214,6 +275,9 @@ static void failing_tensors_are_measured(void **state)
     cJSON *o = ts_report_json(&r);
     assert_true(cJSON_GetObjectItem(measured(o, 0), "norm_ratio")->valuedouble == 2);
     assert_true(cJSON_GetObjectItem(measured(o, 1), "cosine")->valuedouble == 0);
+    assert_true(cJSON_GetObjectItem(measured(o, 0), "max_abs")->valuedouble == 4);
+    assert_true(cJSON_IsNull(cJSON_GetObjectItem(measured(o, 3), "max_abs")));
+    assert_non_null(strstr(r.v[3].detail, "max abs undefined"));
     assert_true(cJSON_IsNull(cJSON_GetObjectItem(measured(o, 2), "relative_l2")));
     assert_int_equal(cJSON_GetObjectItem(cJSON_GetObjectItem(measured(o, 0), "ulp_histogram"), "more")->valueint,
                      2);
@@ -231,6 +295,20 @@ static void texts_become_utf8(void **state)
     assert_string_equal(r.v[0].output, "?");
     assert_string_equal(r.v[0].detail, "?!???\n");
     ts_report_free(&r);
+}
+
+/* A child that could not keep a finding does not say that none is missing. */
+static void lost_in_a_child(void **state)
+{
+    (void)state;
+    int fd[2];
+    char byte;
+    assert_int_equal(pipe(fd), 0);
+    ts_report from = {.quiet = true, .stream = fd[1], .lost = true};
+    assert_false(ts_report_stream_end(&from));
+    close(fd[1]);
+    assert_int_equal(read(fd[0], &byte, 1), 0);
+    close(fd[0]);
 }
 
 /* What a child writes is what its parent reads; cut anywhere, it is not taken for all. */
@@ -272,10 +350,13 @@ int main(void)
         cmocka_unit_test(green_and_red),
         cmocka_unit_test(green_fits_a_screen),
         cmocka_unit_test(nothing_or_lost_is_red),
+        cmocka_unit_test(repro),
+        cmocka_unit_test(never_more_than_was_done),
         cmocka_unit_test(tap),
         cmocka_unit_test(junit),
         cmocka_unit_test(failing_tensors_are_measured),
         cmocka_unit_test(texts_become_utf8),
+        cmocka_unit_test(lost_in_a_child),
         cmocka_unit_test(streams_are_whole_or_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

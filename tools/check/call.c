@@ -3,19 +3,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check/call_parts.h"
 #include "check/inputs.h"
-#include "num/convert.h"
 
-static const uint32_t fill_real[TS_FILLS] = {0xffc0deadu, 0x7fedbeefu};
-static const unsigned char fill_byte[TS_FILLS] = {0xaa, 0x55};
-
-static void *member(const ts_call *c, size_t offset)
+void *ts_call_member(const ts_call *c, size_t offset)
 {
     return (char *)c->args + offset;
 }
 
 /* Which of the call's matrices field i is. */
-static int matrix_at(const ts_call *c, int i)
+int ts_call_matrix_at(const ts_call *c, int i)
 {
     int n = 0;
     for (int j = 0; j < i; j++)
@@ -23,10 +20,10 @@ static int matrix_at(const ts_call *c, int i)
     return n;
 }
 
-static size_t element_size(const ts_call *c, const ts_field *f)
+size_t ts_call_element_size(const ts_call *c, const ts_field *f)
 {
     if (f->kind == TS_FIELD_KV)
-        return ((ts_kv *)member(c, f->offset))->dtype ? 2 : c->wide ? sizeof(double) : sizeof(float);
+        return ((ts_kv *)ts_call_member(c, f->offset))->dtype ? 2 : c->wide ? sizeof(double) : sizeof(float);
     if (f->kind == TS_FIELD_I8)
         return 1;
     return f->kind == TS_FIELD_I32 ? sizeof(int32_t) : c->wide ? sizeof(double) : sizeof(float);
@@ -36,7 +33,7 @@ static int64_t element_count(const ts_call *c, const ts_field *f)
 {
     int64_t n = ts_field_count(c->op, f, c->args);
     if (f->kind == TS_FIELD_KV) {
-        const ts_kv *kv = member(c, f->offset);
+        const ts_kv *kv = ts_call_member(c, f->offset);
         int64_t slots = 2 * kv->pages * kv->page;
         n = n > INT64_MAX / slots ? INT64_MAX : n * slots;
     }
@@ -44,47 +41,36 @@ static int64_t element_count(const ts_call *c, const ts_field *f)
 }
 
 /* Points the args struct at array i. */
-static void attach(ts_call *c, int i)
+void ts_call_attach(ts_call *c, int i)
 {
     const ts_field *f = &c->op->field[i];
     if (f->kind == TS_FIELD_KV) {
-        ts_kv *kv = member(c, f->offset);
+        ts_kv *kv = ts_call_member(c, f->offset);
         kv->table = c->table;
         kv->k = c->data[i];
         kv->v = c->v_pool ? c->v_pool : (char *)c->data[i] + c->size[i] / 2;
     } else if (f->kind == TS_FIELD_MATRIX) {
-        *(const ts_matrix **)member(c, f->offset) = &c->matrix[matrix_at(c, i)];
+        const ts_matrix *first = c->guarded ? (const void *)c->guard[TS_GUARD_STRUCTS].data : c->matrix;
+        *(const ts_matrix **)ts_call_member(c, f->offset) = first + ts_call_matrix_at(c, i);
     } else {
-        memcpy(member(c, f->offset), &c->data[i], sizeof c->data[i]);
+        memcpy(ts_call_member(c, f->offset), &c->data[i], sizeof c->data[i]);
     }
 }
 
-static void fill_unwritten(ts_call *c, int i)
-{
-    const ts_field *f = &c->op->field[i];
-    size_t n = c->size[i] / element_size(c, f);
-    memset(c->data[i], fill_byte[c->fill], c->size[i]);
-    for (size_t j = 0; f->kind == TS_FIELD_REAL && j < n; j++)
-        if (c->wide)
-            ((double *)c->data[i])[j] = (double)ts_float(fill_real[c->fill]);
-        else
-            ((uint32_t *)c->data[i])[j] = fill_real[c->fill];
-}
-
-static ts_status allocate(ts_call *c, int i, ts_error *err)
+ts_status ts_call_allocate(ts_call *c, int i, ts_error *err)
 {
     const ts_field *f = &c->op->field[i];
     int64_t n = element_count(c, f);
     if (n < 0 || n > (int64_t)1 << 26)
         return ts_fail(err, TS_BAD, NULL, f->name, "%lld elements are too many for a case", (long long)n);
-    c->size[i] = (size_t)n * element_size(c, f);
+    c->size[i] = (size_t)n * ts_call_element_size(c, f);
     if (c->guarded)
         c->data[i] = ts_guard_new(&c->guard[i], c->size[i]) ? c->guard[i].data : NULL;
     else
         c->data[i] = malloc(c->size[i] ? c->size[i] : 1);
     if (!c->data[i])
         return ts_no_memory(err, c->size[i]);
-    fill_unwritten(c, i);
+    ts_call_fill(c, i);
     return TS_OK;
 }
 
@@ -93,11 +79,11 @@ static void set_dims(const ts_case *k, ts_call *c)
     const cJSON *dims = cJSON_GetObjectItemCaseSensitive(k->json, "dims");
     const cJSON *params = cJSON_GetObjectItemCaseSensitive(k->json, "params");
     for (int i = 0; i < TS_MAX_OP_DIMS && c->op->dim[i].name; i++)
-        *(int64_t *)member(c, c->op->dim[i].offset) =
+        *(int64_t *)ts_call_member(c, c->op->dim[i].offset) =
             (int64_t)cJSON_GetObjectItemCaseSensitive(dims, c->op->dim[i].name)->valuedouble;
     for (int i = 0; i < TS_MAX_PARAMS && c->op->param[i].name; i++) {
         const cJSON *p = cJSON_GetObjectItemCaseSensitive(params, c->op->param[i].name);
-        *(double *)member(c, c->op->param[i].offset) = p ? p->valuedouble : 0.0;
+        *(double *)ts_call_member(c, c->op->param[i].offset) = p ? p->valuedouble : 0.0;
     }
 }
 
@@ -109,16 +95,17 @@ static ts_status generate(const ts_case *k, ts_call *c, int i, ts_error *err)
     ts_input in = {.case_file = k->path, .field = f->name, .spec = spec, .seed = k->seed, .stream = (uint32_t)i};
     if (f->kind == TS_FIELD_MATRIX)
         return ts_input_matrix(&in, ts_op_dim(c->op, c->args, f->dim[0]), ts_op_dim(c->op, c->args, f->dim[1]),
-                               &c->matrix[matrix_at(c, i)], c->matrix_data[matrix_at(c, i)], err);
+                               &c->matrix[ts_call_matrix_at(c, i)], c->matrix_data[ts_call_matrix_at(c, i)], err);
     if (f->kind == TS_FIELD_KV) {
-        ts_status s = ts_input_kv_shape(&in, member(c, f->offset), &c->table, &c->kv_filled, &c->kv_capacity, err);
+        ts_status s = ts_input_kv_shape(&in, ts_call_member(c, f->offset), &c->table, &c->kv_filled,
+                                        &c->kv_capacity, err);
         if (!s)
-            s = allocate(c, i, err);
+            s = ts_call_allocate(c, i, err);
         return s ? s
-                 : ts_input_kv_fill(&in, member(c, f->offset), ts_op_dim(c->op, c->args, f->dim[0]),
+                 : ts_input_kv_fill(&in, ts_call_member(c, f->offset), ts_op_dim(c->op, c->args, f->dim[0]),
                                     ts_op_dim(c->op, c->args, f->dim[1]), c->data[i], err);
     }
-    ts_status s = allocate(c, i, err);
+    ts_status s = ts_call_allocate(c, i, err);
     if (s || f->role > TS_INOUT)
         return s;
     int64_t n = element_count(c, f), row = f->dim[1] ? ts_op_dim(c->op, c->args, f->dim[1]) : 1;
@@ -175,7 +162,7 @@ ts_status ts_call_from_case(const ts_case *k, ts_call *out, ts_error *err)
     for (int i = 0; !s && i < TS_MAX_FIELDS && out->op->field[i].name; i++) {
         s = generate(k, out, i, err);
         if (!s)
-            attach(out, i);
+            ts_call_attach(out, i);
     }
     if (!s && wrong_contents(out))
         s = ts_fail(err, TS_BAD, k->path, "inputs", "%s", wrong_contents(out));
@@ -187,8 +174,8 @@ ts_status ts_call_from_case(const ts_case *k, ts_call *out, ts_error *err)
 static void copy_values(const ts_call *from, ts_call *to, int i)
 {
     const ts_field *f = &from->op->field[i];
-    size_t size = element_size(from, f);
-    if (size == element_size(to, f)) {
+    size_t size = ts_call_element_size(from, f);
+    if (size == ts_call_element_size(to, f)) {
         memcpy(to->data[i], from->data[i], from->size[i]);
         return;
     }
@@ -200,7 +187,8 @@ static ts_status copy_table(const ts_call *from, ts_call *out, ts_error *err)
 {
     for (int i = 0; from->table && i < TS_MAX_FIELDS && from->op->field[i].name; i++)
         if (from->op->field[i].kind == TS_FIELD_KV) {
-            size_t size = (size_t)((ts_kv *)member(from, from->op->field[i].offset))->pages * sizeof *out->table;
+            size_t size = (size_t)((ts_kv *)ts_call_member(from, from->op->field[i].offset))->pages *
+                          sizeof *out->table;
             out->table = malloc(size);
             if (!out->table)
                 return ts_no_memory(err, size);
@@ -224,120 +212,12 @@ ts_status ts_call_copy(const ts_call *from, bool wide, ts_call *out, ts_error *e
     ts_status s = copy_table(from, out, err);
     for (int i = 0; !s && i < TS_MAX_FIELDS && out->op->field[i].name; i++) {
         if (out->op->field[i].kind != TS_FIELD_MATRIX)
-            s = allocate(out, i, err);
+            s = ts_call_allocate(out, i, err);
         if (!s && out->data[i] && out->op->field[i].role <= TS_INOUT)
             copy_values(from, out, i);
         if (!s)
-            attach(out, i);
+            ts_call_attach(out, i);
     }
-    if (s)
-        ts_call_free(out);
-    return s;
-}
-
-static size_t matrix_bytes(const ts_matrix *m, int part)
-{
-    size_t plain = (size_t)(m->N * m->K) * (m->format == TS_W_F32 ? 4 : 2);
-    if (part == 0)
-        return m->format == TS_W_MLX ? (size_t)(m->N * (m->K * m->bits / 8)) : plain;
-    return m->format == TS_W_MLX ? (size_t)(m->N * (m->K / m->group)) * (m->aux == TS_F32 ? 4 : 2) : 0;
-}
-
-static ts_status guard_copy(ts_guard *g, const void *from, size_t size, const void **to, ts_error *err)
-{
-    if (!from)
-        return TS_OK;
-    if (!ts_guard_new(g, size))
-        return ts_no_memory(err, size);
-    memcpy(g->data, from, size);
-    *to = g->data;
-    return ts_guard_read_only(g) ? TS_OK : ts_no_memory(err, size);
-}
-
-static ts_status guard_matrix(ts_call *c, int i, ts_error *err)
-{
-    ts_matrix *m = &c->matrix[i];
-    ts_guard *g = c->guard + TS_GUARD_MATRIX + i * TS_MATRIX_PARTS;
-    ts_status s = guard_copy(&g[0], m->data, matrix_bytes(m, 0), &m->data, err);
-    if (!s)
-        s = guard_copy(&g[1], m->scales, matrix_bytes(m, 1), &m->scales, err);
-    if (!s)
-        s = guard_copy(&g[2], m->biases, matrix_bytes(m, 2), &m->biases, err);
-    return s ? s : guard_copy(&g[3], m->packed, ts_packing_bytes(m->packing, m), &m->packed, err);
-}
-
-/* An array that is only read. The two KV pools get a guard each, so that the end of the first is one too. */
-static ts_status guard_input(const ts_call *from, ts_call *c, int i, ts_error *err)
-{
-    const ts_field *f = &c->op->field[i];
-    size_t size = from->size[i], half = f->kind == TS_FIELD_KV ? size / 2 : size;
-    const void *first, *second;
-    ts_status s = guard_copy(&c->guard[i], from->data[i], half, &first, err);
-    if (!s && half < size)
-        s = guard_copy(&c->guard[TS_GUARD_V], (char *)from->data[i] + half, half, &second, err);
-    c->v_pool = c->guard[TS_GUARD_V].data;
-    c->data[i] = c->guard[i].data;
-    c->size[i] = size;
-    return s;
-}
-
-static ts_status guard_table(const ts_call *from, ts_call *c, int i, ts_error *err)
-{
-    const ts_kv *kv = member(c, c->op->field[i].offset);
-    const void *table;
-    ts_status s = guard_copy(&c->guard[TS_GUARD_TABLE], from->table, (size_t)kv->pages * sizeof *c->table, &table,
-                             err);
-    c->table = (int32_t *)c->guard[TS_GUARD_TABLE].data;
-    return s;
-}
-
-/* Field i of a guarded call. */
-static ts_status guard_field(const ts_call *from, const ts_call *inputs, ts_call *c, int i, ts_error *err)
-{
-    const ts_field *f = &c->op->field[i];
-    ts_status s = TS_OK;
-    if (f->kind == TS_FIELD_KV && !inputs)
-        s = guard_table(from, c, i, err);
-    if (f->kind == TS_FIELD_MATRIX)
-        return s || inputs ? s : guard_matrix(c, matrix_at(c, i), err);
-    if (f->role == TS_IN && inputs) {
-        c->data[i] = inputs->data[i];
-        c->size[i] = inputs->size[i];
-        c->v_pool = inputs->v_pool;
-    } else if (!s && f->role == TS_IN) {
-        s = guard_input(from, c, i, err);
-    } else if (!s) {
-        s = allocate(c, i, err);
-        if (!s && f->role == TS_INOUT)
-            memcpy(c->data[i], from->data[i], from->size[i]);
-    }
-    return s;
-}
-
-ts_status ts_call_guarded(const ts_call *from, const ts_call *inputs, const char *exposes, int fill, ts_call *out,
-                          ts_error *err)
-{
-    size_t size = from->op->args_size;
-    memset(out, 0, sizeof *out);
-    out->op = from->op;
-    out->guarded = true;
-    out->fill = fill;
-    memcpy(out->matrix, inputs ? inputs->matrix : from->matrix, sizeof out->matrix);
-    out->table = inputs ? inputs->table : NULL;
-    ts_status s = TS_OK;
-    if (ts_guard_new(&out->guard[TS_GUARD_ARGS], (size + 15) / 16 * 16)) /* aligned for doubles and pointers */
-        out->args = memcpy(out->guard[TS_GUARD_ARGS].data, from->args, size);
-    else
-        s = ts_no_memory(err, size);
-    for (int i = 0; !s && i < TS_MAX_FIELDS && out->op->field[i].name; i++) {
-        s = guard_field(from, inputs, out, i, err);
-        if (!s)
-            attach(out, i);
-    }
-    if (!s)
-        ts_call_expose(out, exposes);
-    if (!s && !ts_guard_read_only(&out->guard[TS_GUARD_ARGS]))
-        s = ts_no_memory(err, size);
     if (s)
         ts_call_free(out);
     return s;
@@ -352,35 +232,11 @@ ts_status ts_call_pack(ts_call *c, const ts_packing *p, ts_error *err)
     return s;
 }
 
-static bool holds_fill(const ts_call *c, int i, size_t size, int64_t element)
-{
-    const unsigned char *p = (const unsigned char *)c->data[i] + (size_t)element * size;
-    if (c->op->field[i].kind == TS_FIELD_REAL)
-        return memcmp(p, &fill_real[c->fill], sizeof fill_real[0]) == 0;
-    bool all = true;
-    for (size_t j = 0; j < size; j++)
-        all &= p[j] == fill_byte[c->fill];
-    return all;
-}
-
-int64_t ts_call_unwritten(const ts_call *a, const ts_call *b, int i, int64_t *first)
-{
-    size_t size = element_size(a, &a->op->field[i]);
-    int64_t n = 0;
-    *first = -1;
-    for (int64_t e = 0; a->op->field[i].role >= TS_OUT && e < (int64_t)(a->size[i] / size); e++)
-        if (holds_fill(a, i, size, e) && holds_fill(b, i, size, e)) {
-            *first = n == 0 ? e : *first;
-            n++;
-        }
-    return n;
-}
-
 int64_t *ts_call_dim(const ts_call *c, const char *name)
 {
     for (int i = 0; i < TS_MAX_OP_DIMS && c->op->dim[i].name; i++)
         if (strcmp(c->op->dim[i].name, name) == 0)
-            return member(c, c->op->dim[i].offset);
+            return ts_call_member(c, c->op->dim[i].offset);
     return NULL;
 }
 
@@ -450,7 +306,7 @@ void ts_call_expose(ts_call *c, const char *exposes)
                 free(c->data[i]);
             ts_guard_free(&c->guard[i]);
             c->data[i] = NULL;
-            attach(c, i);
+            ts_call_attach(c, i);
         }
 }
 
@@ -461,8 +317,8 @@ bool ts_call_has(const ts_call *c, int field)
 
 static ts_dtype field_dtype(const ts_call *c, const ts_field *f)
 {
-    if (f->kind == TS_FIELD_KV && ((const ts_kv *)member(c, f->offset))->dtype)
-        return ((const ts_kv *)member(c, f->offset))->dtype == TS_KV_F16 ? TS_F16 : TS_BF16;
+    if (f->kind == TS_FIELD_KV && ((const ts_kv *)ts_call_member(c, f->offset))->dtype)
+        return ((const ts_kv *)ts_call_member(c, f->offset))->dtype == TS_KV_F16 ? TS_F16 : TS_BF16;
     if (f->kind == TS_FIELD_I8)
         return TS_I8;
     return f->kind == TS_FIELD_I32 ? TS_I32 : c->wide ? TS_F64 : TS_F32;
@@ -473,7 +329,7 @@ ts_tensor ts_call_tensor(const ts_call *c, int field)
     const ts_field *f = &c->op->field[field];
     ts_tensor t = {.name = f->name, .dtype = field_dtype(c, f), .data = c->data[field], .size = c->size[field]};
     if (f->kind == TS_FIELD_KV) {
-        const ts_kv *kv = member(c, f->offset);
+        const ts_kv *kv = ts_call_member(c, f->offset);
         t.ndim = 5;
         t.dim[0] = 2;
         t.dim[1] = kv->pages;

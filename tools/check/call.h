@@ -17,12 +17,14 @@
 #include "num/dtype.h"
 #include "schedule.h"
 
-/* Guards of a call: by field; then the parts of the matrices, the page table, the second KV pool, the args. */
+/* Guards of a call: by field; then the arrays of the matrices, their structs, the page table, the second KV pool,
+ * the args. */
 enum {
     TS_MATRICES = 2,
-    TS_MATRIX_PARTS = 4, /* data, scales, biases, the packed copy */
+    TS_MATRIX_PARTS = 3, /* data, scales, biases */
     TS_GUARD_MATRIX = TS_MAX_FIELDS,
-    TS_GUARD_TABLE = TS_GUARD_MATRIX + TS_MATRICES * TS_MATRIX_PARTS,
+    TS_GUARD_STRUCTS = TS_GUARD_MATRIX + TS_MATRICES * TS_MATRIX_PARTS,
+    TS_GUARD_TABLE,
     TS_GUARD_V,
     TS_GUARD_ARGS,
     TS_GUARDS
@@ -43,7 +45,7 @@ typedef struct ts_call {
     bool packed_here; /* the packed copies are this call's own */
     int32_t *table;
     void *v_pool; /* the second KV pool, if it does not lie behind the first */
-    bool guarded; /* then all of it is in guard, or borrowed from the call that shares its inputs */
+    bool guarded; /* then all of it is in guard */
     int fill;
     ts_guard guard[TS_GUARDS];
     int64_t kv_filled, kv_capacity; /* tokens */
@@ -53,11 +55,18 @@ typedef struct ts_call {
 ts_status ts_call_from_case(const ts_case *c, ts_call *out, ts_error *err);
 /* The same inputs (contents of INOUT fields included), fresh outputs, optionally widened to double. */
 ts_status ts_call_copy(const ts_call *from, bool wide, ts_call *out, ts_error *err);
-/* The same in guarded, shared memory for a child process to write, inner tensors as exposed, outputs filled the
- * `fill` way. What is only read is read-only, and borrowed from `inputs`, an earlier result, unless that is NULL.
- */
-ts_status ts_call_guarded(const ts_call *from, const ts_call *inputs, const char *exposes, int fill, ts_call *out,
-                          ts_error *err);
+/* The same in guarded, shared memory for a child process to write, inner tensors as exposed. What is only read is
+ * read-only: inputs, the args struct, the structs of the matrices. */
+ts_status ts_call_guarded(const ts_call *from, const char *exposes, ts_call *out, ts_error *err);
+/* Only the outputs, filled the `fill` way, INOUT fields with the contents of `from`; the args struct serves for the
+ * dims. */
+ts_status ts_call_outputs(const ts_call *from, const char *exposes, int fill, ts_call *out, ts_error *err);
+bool ts_call_is_output(const ts_call *c, int field);
+/* The outputs of `to` become those of `from`; of the same exposed tensors. */
+void ts_call_take(ts_call *to, const ts_call *from);
+/* Only elements that are no more as before go over. -1, or the first field of which *element was no more as before
+ * in `to` either. */
+int ts_call_merge(ts_call *to, const ts_call *from, const ts_call *before, int64_t *element);
 /* Packs the matrices as p wants it (NULL: not at all); an earlier packing goes. Not for a copy or a guarded call.
  */
 ts_status ts_call_pack(ts_call *c, const ts_packing *p, ts_error *err);

@@ -8,6 +8,7 @@
 
 #include "check/pool.h"
 #include "check/run.h"
+#include "cpu/isa.h"
 #include "num/canary.h"
 #include "schedule.h"
 
@@ -30,21 +31,57 @@ static bool wanted(const ts_check *k, const char *stage)
     return !k->o.only || strcmp(k->o.only, stage) == 0;
 }
 
+int ts_check_seconds(const ts_check *k)
+{
+    return k->o.timeout ? k->o.timeout : 20;
+}
+
+/* The i-th of o.extra whose isa runs here, or does not. */
+static const ts_schedule *extra_at(const ts_check *k, int i, bool runs)
+{
+    const ts_schedule *const *s = k->o.extra;
+    for (; s && *s; s++)
+        if (ts_isa_runs((*s)->isa) == runs && i-- == 0)
+            return *s;
+    return NULL;
+}
+
 const ts_schedule *ts_check_schedule_at(const ts_check *k, int i)
 {
     int n = 0;
     while (ts_schedule_at(n))
         n++;
-    return i < n ? ts_schedule_at(i) : k->o.extra ? k->o.extra[i - n] : NULL;
+    return i < n ? ts_schedule_at(i) : extra_at(k, i - n, true);
 }
 
-const ts_schedule *ts_check_schedule_find(const ts_check *k, const char *name)
+const ts_schedule *ts_check_absent_at(const ts_check *k, int i)
+{
+    int n = 0;
+    while (ts_schedule_absent(n))
+        n++;
+    return i < n ? ts_schedule_absent(i) : extra_at(k, i - n, false);
+}
+
+static const ts_schedule *find(const ts_check *k, const char *name,
+                               const ts_schedule *(*at)(const ts_check *k, int i))
 {
     const ts_schedule *s;
-    for (int i = 0; (s = ts_check_schedule_at(k, i)) != NULL; i++)
+    for (int i = 0; (s = at(k, i)) != NULL; i++)
         if (strcmp(s->name, name) == 0)
             return s;
     return NULL;
+}
+
+ts_status ts_check_find_schedule(const ts_check *k, ts_error *err)
+{
+    const char *name = k->o.schedule;
+    if (!name || find(k, name, ts_check_schedule_at))
+        return TS_OK;
+    const ts_schedule *absent = find(k, name, ts_check_absent_at);
+    return absent ? ts_fail(err, TS_USAGE, NULL, "--schedule",
+                            "'%s' cannot run here: it needs %s, which this CPU has not or TS_CPU forbids", name,
+                            absent->isa)
+                  : ts_fail(err, TS_USAGE, NULL, "--schedule", "no schedule '%s' (see --list)", name);
 }
 
 static const char *stage_of(const ts_case *c)
@@ -66,7 +103,7 @@ bool ts_check_selects(const ts_check *k, const ts_case *c)
         return false;
     const char *check = ts_case_string(c, "check");
     const char *group = c->kind == TS_CASE_OP ? ts_op_table[c->op].name : check ? check : "stream";
-    if (k->o.schedule && (c->kind != TS_CASE_OP || ts_check_schedule_find(k, k->o.schedule)->op != c->op))
+    if (k->o.schedule && (c->kind != TS_CASE_OP || find(k, k->o.schedule, ts_check_schedule_at)->op != c->op))
         return false;
     return wanted(k, stage_of(c)) && (!k->o.op || strcmp(k->o.op, group) == 0);
 }
@@ -127,6 +164,7 @@ static void run_ops(selection *ops)
         ts_report_begin(ops->part[i], ts_op_table[ops->cases[i]->op].name, ops->cases[i]->name);
     ts_pool_run(&(ts_pool){.n = ops->n,
                            .width = (size_t)omp_get_max_threads(),
+                           .seconds = 2 * ts_check_seconds(ops->k) + 5,
                            .work = op_case,
                            .done = op_case_done,
                            .context = ops,
@@ -193,13 +231,22 @@ static bool compared(const ts_report *r, const ts_schedule *s)
     return false;
 }
 
+/* How many selected cases are of this operation. */
+static size_t selected(const ts_check *k, ts_op_id op, const ts_case *cases, size_t n)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < n; i++)
+        found += cases[i].kind == TS_CASE_OP && cases[i].op == op && ts_check_selects(k, &cases[i]);
+    return found;
+}
+
 /* Schedules that cannot run here are skipped, each by name. */
-static void check_absent(ts_check *k)
+static void check_absent(ts_check *k, const ts_case *cases, size_t n)
 {
     const ts_schedule *s;
-    for (int i = 0; (s = ts_schedule_absent(i)) != NULL; i++) {
+    for (int i = 0; (s = ts_check_absent_at(k, i)) != NULL; i++) {
         char text[128];
-        if (k->o.op && strcmp(k->o.op, ts_op_table[s->op].name) != 0)
+        if (k->o.schedule || selected(k, s->op, cases, n) == 0)
             continue;
         snprintf(text, sizeof text, "it needs %s, which this CPU has not or TS_CPU forbids\n", s->isa);
         ts_report_begin(k->report, ts_op_table[s->op].name, "");
@@ -207,27 +254,28 @@ static void check_absent(ts_check *k)
     }
 }
 
-/* A schedule that accepted no selected case of its operation was not checked: said of the registry's, and a failure
- * where somebody asked for it. */
+/* A schedule of which nothing was compared: said of the registry's if cases of its operation were selected, and a
+ * failure where somebody asked for it. */
 static void check_idle(ts_check *k, const ts_case *cases, size_t n)
 {
     const ts_schedule *s;
     for (int i = 0; (s = ts_check_schedule_at(k, i)) != NULL; i++) {
-        size_t selected = 0;
-        for (size_t j = 0; j < n; j++)
-            selected += cases[j].kind == TS_CASE_OP && cases[j].op == s->op && ts_check_selects(k, &cases[j]);
+        bool any = selected(k, s->op, cases, n) > 0, foreign = !ts_schedule_at(i);
         bool named = k->o.schedule && strcmp(k->o.schedule, s->name) == 0;
-        if (selected == 0 || (k->o.schedule && !named) || compared(k->report, s))
+        if (compared(k->report, s) || (!foreign && (!any || (k->o.schedule && !named))))
             continue;
         ts_report_begin(k->report, ts_op_table[s->op].name, "");
-        ts_report_add(k->report, s->name, "", named || !ts_schedule_at(i) ? TS_FAIL : TS_SKIP, 0,
-                      "accepts none of the selected cases, so nothing of it was compared\n");
+        ts_report_add(k->report, s->name, "", named || foreign ? TS_FAIL : TS_SKIP, 0,
+                      any && (named || !k->o.schedule)
+                          ? "nothing of it was compared: it accepts none of the selected cases that ran\n"
+                          : "nothing of it was compared: the selection leaves it out\n");
     }
 }
 
 void ts_check_run(ts_check *k, ts_case *cases, size_t n)
 {
     bool filtered = k->o.op || k->o.case_glob || k->o.schedule || k->o.covers;
+    k->report->narrowed = filtered || k->o.only;
     if (!filtered && wanted(k, "canaries"))
         check_canaries(k);
     if (!filtered && wanted(k, "tables"))
@@ -235,10 +283,10 @@ void ts_check_run(ts_check *k, ts_case *cases, size_t n)
     if (!filtered && wanted(k, "files"))
         ts_check_files(k);
     run_cases(k, cases, n);
-    if (!k->o.rewrite)
+    if (!k->o.rewrite && k->report->n > 0) {
         check_idle(k, cases, n);
-    if (!k->o.rewrite && !k->o.schedule && wanted(k, "ops"))
-        check_absent(k);
+        check_absent(k, cases, n);
+    }
     if (k->o.no_own && k->report->n > 0) {
         ts_report_begin(k->report, "own", "op and stream cases");
         ts_report_add(k->report, "recorded hashes", "", TS_SKIP, 0, "not compared, as --no-own asks\n");

@@ -7,8 +7,6 @@
 #include "config/profile.h"
 #include "config/weights.h"
 
-struct ts_call; /* check/call.h */
-
 typedef struct {
     const char *golden;                           /* folder with models/, external/, own/, SHA256SUMS */
     const char *op, *case_glob, *schedule, *only; /* filters, NULL = all */
@@ -37,13 +35,12 @@ void ts_check_op_case(ts_check *k, ts_case *c);
 void ts_check_stream_case(ts_check *k, ts_case *c);
 void ts_check_external_case(ts_check *k, ts_case *c);
 
-/* The i-th schedule, the registry's first, then those of o.extra; NULL past the last. */
+/* The i-th schedule that can run here, the registry's first, then those of o.extra; NULL past the last. */
 const struct ts_schedule *ts_check_schedule_at(const ts_check *k, int i);
-/* The one of that name, or NULL. */
-const struct ts_schedule *ts_check_schedule_find(const ts_check *k, const char *name);
-
-/* The field "cuts": ref32 and every schedule over the rows in pieces, state carried, give the bits of the whole. */
-void ts_check_cuts(ts_check *k, const ts_case *c, struct ts_call *inputs, const struct ts_call *ref);
+/* The i-th of either that cannot, for lack of its isa or because TS_CPU forbids it. */
+const struct ts_schedule *ts_check_absent_at(const ts_check *k, int i);
+/* Within the seconds that a schedule may take on a case. */
+int ts_check_seconds(const ts_check *k);
 
 /* A model below golden/, loaded once; bits > 0: quantised to MLX by `quantize` in a temporary folder first. */
 ts_status ts_check_model(ts_check *k, const char *model, int bits, const ts_weights **out, ts_error *err);

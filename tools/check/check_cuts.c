@@ -3,11 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "compare.h"
 #include "ref.h"
-#include "rehearse.h"
 
 /* "all" means every composition of at most this many rows into pieces of 1 to 4; of more rows, every cut in two
  * and each row alone. */
@@ -20,11 +18,6 @@ typedef struct {
     long long done;
     bool failed;
 } cutter;
-
-static bool is_output(const ts_call *c, int i)
-{
-    return c->op->field[i].role != TS_IN && ts_call_has(c, i);
-}
 
 static bool by_rows(const ts_field *f)
 {
@@ -44,7 +37,7 @@ static void run(const cutter *u, const ts_call *c)
 static void take(ts_call *running, const ts_call *piece, int64_t t, int64_t T)
 {
     for (int i = 0; i < TS_MAX_FIELDS && piece->op->field[i].name; i++) {
-        if (!is_output(piece, i) || !ts_call_has(running, i))
+        if (!ts_call_is_output(piece, i) || !ts_call_has(running, i))
             continue;
         size_t row = by_rows(&piece->op->field[i]) ? running->size[i] / (size_t)T : 0;
         memcpy((char *)running->data[i] + (size_t)t * row, piece->data[i], piece->size[i]);
@@ -75,7 +68,7 @@ static ts_status run_pieces(const cutter *u, const int64_t *rows, int n, ts_call
 static bool equal(const ts_call *a, const ts_call *b)
 {
     for (int i = 0; i < TS_MAX_FIELDS && b->op->field[i].name; i++)
-        if (is_output(b, i)) {
+        if (ts_call_is_output(b, i)) {
             ts_comparison c;
             ts_tensor x = ts_call_tensor(a, i), y = ts_call_tensor(b, i);
             if (ts_compare(&x, &y, &c) != TS_OK)
@@ -94,11 +87,10 @@ static void name_pieces(const int64_t *rows, int n, char *out, size_t size)
 /* The verdict of every output, on the cut at hand. */
 static void report(const cutter *u, const ts_call *got, const char *cut)
 {
-    char what[64];
-    const char *name = u->s ? u->s->name : "ref32";
-    snprintf(what, sizeof what, "%.30s cut %.26s", name, cut);
+    char what[96];
+    snprintf(what, sizeof what, "%.40s cut %.48s", u->s ? u->s->name : "ref32", cut);
     for (int i = 0; i < TS_MAX_FIELDS && got->op->field[i].name; i++)
-        if (is_output(got, i)) {
+        if (ts_call_is_output(got, i)) {
             ts_tensor a = ts_call_tensor(u->ref, i), b = ts_call_tensor(got, i);
             ts_check_equal(u->k, what, "whole", "in pieces", &a, &b);
         }
@@ -186,52 +178,17 @@ void ts_check_cuts_of(ts_check *k, const ts_case *c, const ts_call *inputs, cons
     free(rows);
 }
 
-typedef struct {
-    ts_check *k;
-    const ts_case *c;
-    const ts_call *inputs, *ref;
-    const ts_schedule *s;
-} cuts_of;
-
-static void rehearsal(void *context)
+void ts_check_cuts(ts_check *k, const ts_case *c, ts_call *inputs, const ts_call *ref, const ts_schedule *s)
 {
-    const cuts_of *u = context;
-    ts_check_cuts_of(u->k, u->c, u->inputs, u->ref, u->s);
-}
-
-/* What comes from outside runs in a child first: these calls are not contained one by one. */
-static void check_cuts_of(ts_check *k, const ts_case *c, const ts_call *inputs, const ts_call *ref,
-                          const ts_schedule *s, bool foreign)
-{
-    cuts_of u = {k, c, inputs, ref, s};
-    char what[64], text[128], line[140];
-    if (!foreign || !ts_rehearse(rehearsal, &u, k->o.timeout ? k->o.timeout : 20, text, sizeof text)) {
-        /* At the limit the case's process ends, and its parent says so. */
-        alarm(3 * (unsigned)(k->o.timeout ? k->o.timeout : 20));
-        ts_check_cuts_of(k, c, inputs, ref, s);
-        alarm(0);
-        return;
-    }
-    snprintf(what, sizeof what, "%.40s cut", s->name);
-    snprintf(line, sizeof line, "%s\n", text);
-    ts_report_add(k->report, what, "", TS_FAIL, 0, line);
-}
-
-static bool accepts(const ts_schedule *s, ts_call *inputs)
-{
-    ts_error err = {0}; /* without the memory for it, the schedule has failed on the whole case already */
-    return !ts_call_pack(inputs, s->packing, &err) && (!s->accepts || s->accepts(inputs->args));
-}
-
-void ts_check_cuts(ts_check *k, const ts_case *c, ts_call *inputs, const ts_call *ref)
-{
+    char what[64];
+    ts_error err = {0};
     if (!cJSON_GetObjectItemCaseSensitive(c->json, "cuts"))
         return;
-    ts_check_cuts_of(k, c, inputs, ref, NULL);
-    const ts_schedule *s;
-    for (int i = 0; (s = ts_check_schedule_at(k, i)) != NULL; i++) {
-        bool named = !k->o.schedule || strcmp(k->o.schedule, s->name) == 0;
-        if (s->op == c->op && named && accepts(s, inputs))
-            check_cuts_of(k, c, inputs, ref, s, !ts_schedule_at(i));
-    }
+    snprintf(what, sizeof what, "%.40s cut", s ? s->name : "ref32");
+    ts_report_now(k->report, what);
+    ts_status status = ts_call_pack(inputs, s ? s->packing : NULL, &err);
+    if (status)
+        ts_report_error(k->report, what, status, &err);
+    else
+        ts_check_cuts_of(k, c, inputs, ref, s);
 }

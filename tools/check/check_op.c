@@ -2,11 +2,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "check/bound.h"
 #include "check/call.h"
 #include "check/check.h"
+#include "check/check_cuts.h"
 #include "check/contain.h"
 #include "check/measure.h"
 #include "num/convert.h"
@@ -29,16 +29,11 @@ static void hash_tensor(const ts_tensor *t, char hex[TS_SHA256_HEX])
     ts_sha256_end(c, hex);
 }
 
-static bool is_output(const ts_call *c, int i)
-{
-    return c->op->field[i].role != TS_IN && ts_call_has(c, i);
-}
-
 /* ref32 against the hashes in the case. */
 static void check_hashes(ts_check *k, ts_case *c, const ts_call *ref)
 {
     for (int i = 0; i < TS_MAX_FIELDS && ref->op->field[i].name; i++) {
-        if (!is_output(ref, i))
+        if (!ts_call_is_output(ref, i))
             continue;
         ts_tensor t = ts_call_tensor(ref, i);
         char hex[TS_SHA256_HEX], detail[256];
@@ -56,7 +51,6 @@ static void check_hashes(ts_check *k, ts_case *c, const ts_call *ref)
 }
 
 typedef struct {
-    const char *output;
     double worst; /* largest error / bound so far */
     char detail[1024];
     cJSON *measured; /* on the piece that failed */
@@ -132,7 +126,7 @@ static ts_status bound_piece(ts_call *piece, int64_t row0, bound_result r[TS_MAX
         ts_ref64.op(id, wide.args);
     }
     for (int i = 0; !s && i < TS_MAX_FIELDS && piece->op->field[i].name; i++)
-        if (is_output(piece, i))
+        if (ts_call_is_output(piece, i))
             s = bound_field(piece, &wide, i, state < 0 ? NULL : before.data[state], row0, &r[i], err);
     ts_call_free(&wide);
     ts_call_free(&before);
@@ -190,7 +184,7 @@ static void check_bound(ts_check *k, const ts_call *inputs)
         ts_report_error(k->report, "ref32 ~ ref64p", s, &err);
     for (int i = 0; i < TS_MAX_FIELDS && inputs->op->field[i].name; i++) {
         bool bad = r[i].detail[0] != 0;
-        if (!s && is_output(inputs, i))
+        if (!s && ts_call_is_output(inputs, i))
             ts_report_add_measured(k->report, "ref32 ~ ref64p", inputs->op->field[i].name, bad ? TS_FAIL : TS_BOUND,
                                    bad ? 0 : r[i].worst, bad ? r[i].detail : NULL, r[i].measured);
         cJSON_Delete(r[i].measured);
@@ -209,7 +203,7 @@ static void check_exact(ts_check *k, const ts_call *inputs, const ts_call *ref)
     }
     ts_ref64.op((ts_op_id)(inputs->op - ts_op_table), wide.args);
     for (int i = 0; i < TS_MAX_FIELDS && inputs->op->field[i].name; i++)
-        if (is_output(inputs, i)) {
+        if (ts_call_is_output(inputs, i)) {
             ts_tensor a = ts_call_tensor(ref, i), b = ts_call_tensor(&wide, i);
             bound_result r = {0};
             compare_bound(&r, &a, &b, NULL, 0);
@@ -219,8 +213,6 @@ static void check_exact(ts_check *k, const ts_call *inputs, const ts_call *ref)
         }
     ts_call_free(&wide);
 }
-
-enum { DEFAULT_SECONDS = 20 };
 
 static const char *const way_name[TS_WAYS] = {"", " (2 threads)", " (3 ranges)"};
 
@@ -241,56 +233,55 @@ static void check_output(ts_check *k, const ts_schedule *s, const ts_call call[T
         ts_check_equal(k, what, "ref32", "a second run, over other contents of the outputs", &want, &y);
 }
 
-/* Every way, in a child process. */
-static void check_schedule(ts_check *k, const ts_schedule *s, const ts_call *inputs, const ts_call *ref)
+static void report_ways(ts_check *k, const ts_schedule *s, const ts_trial *t, const ts_call *ref)
 {
-    ts_trial t;
-    ts_error err = {0};
-    ts_status status = ts_trial_run(s, inputs, k->o.timeout ? k->o.timeout : DEFAULT_SECONDS, &t, &err);
-    if (status) {
-        ts_report_error(k->report, s->name, status, &err);
-        return;
-    }
     for (int way = 0; way < TS_WAYS; way++) {
         char what[64];
         snprintf(what, sizeof what, "%.40s = ref32%s", s->name, way_name[way]);
-        if (t.text[way][0])
-            ts_report_add(k->report, what, "", t.skipped[way] ? TS_SKIP : TS_FAIL, 0, t.text[way]);
-        for (int i = 0; !t.text[way][0] && i < TS_MAX_FIELDS && ref->op->field[i].name; i++)
-            if (is_output(&t.call[way][0], i))
-                check_output(k, s, t.call[way], ref, i, what);
+        if (t->text[way][0])
+            ts_report_add(k->report, what, "", t->skipped[way] ? TS_SKIP : TS_FAIL, 0, t->text[way]);
+        for (int i = 0; !t->text[way][0] && i < TS_MAX_FIELDS && ref->op->field[i].name; i++)
+            if (ts_call_is_output(&t->result[way][0], i))
+                check_output(k, s, t->result[way], ref, i, what);
     }
-    ts_trial_free(&t);
 }
 
-/* Packs what the schedule wants packed. Not in a child of its own: a crash or a hang takes the case's process with
- * it, and its parent says so. */
-static bool accepts(const ts_check *k, const ts_schedule *s, ts_call *inputs)
+/* Every way, in a child process, and then the cuts in this one. Did it accept, or fail to? */
+static bool check_schedule(ts_check *k, const ts_schedule *s, const ts_case *c, ts_call *inputs, const ts_call *ref)
 {
+    ts_trial t;
     ts_error err = {0};
-    alarm((unsigned)(k->o.timeout ? k->o.timeout : DEFAULT_SECONDS));
-    ts_status status = ts_call_pack(inputs, s->packing, &err);
-    bool yes = !status && (!s->accepts || s->accepts(inputs->args));
-    alarm(0);
-    if (status)
+    ts_report_now(k->report, s->name);
+    ts_status status = ts_trial_run(s, inputs, ts_check_seconds(k), k->report->stream, &t, &err);
+    if (status) {
+        ts_report_now(k->report, "");
         ts_report_error(k->report, s->name, status, &err);
-    return yes;
+        return true;
+    }
+    bool found = t.accepted || t.problem[0], sound = t.accepted && !t.died;
+    if (t.accepted)
+        report_ways(k, s, &t, ref);
+    if (t.problem[0])
+        ts_report_add(k->report, s->name, "", TS_FAIL, 0, t.problem);
+    ts_trial_free(&t);
+    if (sound)
+        ts_check_cuts(k, c, inputs, ref, s);
+    ts_report_now(k->report, "");
+    return found;
 }
 
 static void check_schedules(ts_check *k, const ts_case *c, ts_call *inputs, const ts_call *ref)
 {
-    int found = 0;
+    bool found = k->o.schedule != NULL; /* then nobody asks whether others would */
     const ts_schedule *s;
     for (int i = 0; (s = ts_check_schedule_at(k, i)) != NULL; i++) {
-        if (s->op != c->op || !accepts(k, s, inputs))
-            continue;
-        found++;
-        if (k->o.schedule && strcmp(k->o.schedule, s->name) != 0)
+        if (s->op != c->op || (k->o.schedule && strcmp(k->o.schedule, s->name) != 0))
             continue;
         if (strcmp(s->order, inputs->op->order) != 0)
             ts_report_add(k->report, s->name, "", TS_FAIL, 0, "its declared order is not the operation's\n");
-        else
-            check_schedule(k, s, inputs, ref);
+        else if (!check_schedule(k, s, c, inputs, ref))
+            continue;
+        found = true;
     }
     if (!found)
         ts_report_add(k->report, "registry", "", TS_FAIL, 0, "no schedule accepts this case\n");
@@ -321,8 +312,8 @@ void ts_check_op_case(ts_check *k, ts_case *c)
         check_bound(k, &inputs);
         if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(c->json, "exact")))
             check_exact(k, &inputs, &ref);
+        ts_check_cuts(k, c, &inputs, &ref, NULL);
         check_schedules(k, c, &inputs, &ref);
-        ts_check_cuts(k, c, &inputs, &ref);
     }
     ts_call_free(&ref);
     ts_call_free(&inputs);

@@ -1,144 +1,36 @@
-#define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
+#define _DEFAULT_SOURCE /* MAP_ANONYMOUS, strsignal */
 #include "check/contain.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
-/* What the child leaves for its parent. */
-typedef struct {
-    volatile int run; /* the one under way: way * TS_FILLS + fill; all of them: done */
-    volatile sig_atomic_t signal, code;
-    const void *volatile address;
-} outcome;
+#include "check/contain_child.h"
+#include "check/process.h"
 
-enum { RUNS = TS_WAYS * TS_FILLS };
-
-static outcome *shared; /* of the one child at a time: a handler takes no argument */
-
-static const struct {
-    int number;
-    const char *name;
-    bool memory; /* it comes with an address */
-} caught[] = {
-    {SIGSEGV, "SIGSEGV", true},  {SIGBUS, "SIGBUS", true},    {SIGFPE, "SIGFPE", false}, {SIGILL, "SIGILL", false},
-    {SIGABRT, "SIGABRT", false}, {SIGTRAP, "SIGTRAP", false}, {SIGSYS, "SIGSYS", false},
-};
-enum { CAUGHT = sizeof caught / sizeof *caught };
-
-static void died(int number, siginfo_t *info, void *context)
-{
-    (void)context;
-    shared->signal = number;
-    shared->code = info->si_code;
-    shared->address = info->si_addr;
-    _exit(1);
-}
-
-/* On a stack of its own: the schedule's may be what overflowed. Replaces a sanitizer's handlers too, which allow it
- * (allow_user_segv_handler, their default). */
-static void catch_signals(void)
-{
-    stack_t stack = {.ss_size = 64 * 1024};
-    stack.ss_sp = malloc(stack.ss_size);
-    if (stack.ss_sp)
-        sigaltstack(&stack, NULL);
-    struct sigaction action = {.sa_sigaction = died, .sa_flags = SA_SIGINFO | SA_ONSTACK};
-    for (int i = 0; i < CAUGHT; i++)
-        sigaction(caught[i].number, &action, NULL);
-}
-
+/* A trial under way. */
 typedef struct {
     const ts_schedule *s;
-    const void *args;
-    int64_t begin, end;
-} range;
-
-static void *run_range(void *context)
-{
-    const range *r = context;
-    r->s->run(r->args, r->begin, r->end);
-    return NULL;
-}
-
-/* Not ts_schedule_run, which spares small shapes the threads; and not OpenMP, of which a child process can only be
- * sure if its parents never used it. */
-static void run_on_two_threads(const ts_schedule *s, const void *args, int64_t n)
-{
-    range half[2] = {{s, args, 0, n / 2}, {s, args, n / 2, n}};
-    pthread_t thread;
-    bool started = pthread_create(&thread, NULL, run_range, &half[0]) == 0;
-    if (!started)
-        run_range(&half[0]);
-    run_range(&half[1]);
-    if (started)
-        pthread_join(thread, NULL);
-}
-
-static void run_way(const ts_schedule *s, const ts_call *c, int way)
-{
-    int64_t n = ts_op_units(c->op, c->args), a = n / 3, b = n - n / 4;
-    if (way == TS_WAY_THREADS) {
-        run_on_two_threads(s, c->args, n);
-    } else if (way == TS_WAY_RANGES) {
-        s->run(c->args, b, n);
-        s->run(c->args, a, b);
-        s->run(c->args, 0, a);
-    } else {
-        s->run(c->args, 0, n);
-    }
-}
-
-/* A byte to `alive` after each run; the end of the process closes it. */
-static void child(const ts_schedule *s, const ts_trial *t, int first, int alive)
-{
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    dup2(STDERR_FILENO, STDOUT_FILENO); /* what a schedule prints must not get into the report */
-    catch_signals();
-    for (int run = first; run < RUNS; run++) {
-        shared->run = run;
-        run_way(s, &t->call[run / TS_FILLS][run % TS_FILLS], run / TS_FILLS);
-        if (write(alive, "", 1) != 1)
-            _exit(1);
-    }
-    shared->run = RUNS;
-    _exit(0);
-}
-
-/* Until the child is gone; false: a run took longer than `seconds`. */
-static bool wait_for_end(int alive, int seconds)
-{
-    struct pollfd p = {.fd = alive, .events = POLLIN};
-    char bytes[RUNS];
-    for (;;) {
-        int n = poll(&p, 1, seconds * 1000);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        if (read(alive, bytes, sizeof bytes) <= 0)
-            return true;
-    }
-}
+    ts_trial *t;
+    ts_outcome *o;
+    ts_process child;
+    int seconds, stream;
+    double until;
+    bool hangs;
+} trial;
 
 static const char *array_name(const ts_call *c, int guard)
 {
-    static const char *const parts[] = {"the matrix", "the matrix's scales", "the matrix's biases",
-                                        "the packed copy"};
-    static const char *const others[] = {"the page table", "the v pool", "the args struct"};
+    static const char *const parts[] = {"the matrix", "the matrix's scales", "the matrix's biases"};
+    static const char *const others[] = {"the matrix struct", "the page table", "the v pool", "the args struct"};
     if (guard < TS_MAX_FIELDS)
         return c->op->field[guard].name;
-    return guard < TS_GUARD_TABLE ? parts[(guard - TS_GUARD_MATRIX) % TS_MATRIX_PARTS]
-                                  : others[guard - TS_GUARD_TABLE];
+    return guard < TS_GUARD_STRUCTS ? parts[(guard - TS_GUARD_MATRIX) % TS_MATRIX_PARTS]
+                                    : others[guard - TS_GUARD_STRUCTS];
 }
 
 static const char *array_role(const ts_call *c, int guard)
@@ -146,130 +38,189 @@ static const char *array_role(const ts_call *c, int guard)
     return guard < TS_MAX_FIELDS && c->op->field[guard].role != TS_IN ? "output" : "input";
 }
 
-/* ", 12 bytes past the end of output y", if the address lies by one of the call's arrays. */
-static bool name_place(const ts_call *c, const void *address, char *text, size_t size)
+/* ", 12 bytes past the end of output y", if the address lies by this array. */
+static bool name_place(const ts_guard *g, const char *role, const char *name, const void *address, char *text,
+                       size_t size)
 {
-    for (int i = 0; i < TS_GUARDS; i++) {
-        long long at;
-        if (!ts_guard_holds(&c->guard[i], address, &at))
-            continue;
-        const char *name = array_name(c, i), *role = array_role(c, i);
-        long long n = (long long)c->guard[i].size;
-        if (at >= n)
-            snprintf(text, size, ", %lld bytes past the end of %s %s", at - n + 1, role, name);
-        else if (at < 0)
-            snprintf(text, size, ", %lld bytes before the start of %s %s", -at, role, name);
-        else
-            snprintf(text, size, ", writing to %s %s, byte %lld", role, name, at);
-        return true;
-    }
-    return false;
-}
-
-static void describe_signal(const ts_trial *t, int way, int fill, char *text, size_t size)
-{
-    char place[128] = "";
-    int i = 0;
-    while (i < CAUGHT - 1 && caught[i].number != shared->signal)
-        i++;
-    if (!caught[i].memory || shared->code <= 0) { /* raised, not caused */
-        snprintf(text, size, "crashed: %s\n", caught[i].name);
-        return;
-    }
-    if (!name_place(&t->call[way][fill], shared->address, place, sizeof place))
-        name_place(&t->call[0][0], shared->address, place, sizeof place);
-    snprintf(text, size, "crashed: %s at 0x%" PRIxPTR "%s\n", caught[i].name, (uintptr_t)shared->address, place);
-}
-
-static void describe(const ts_trial *t, int way, int fill, int status, char *text, size_t size)
-{
-    if (shared->signal)
-        describe_signal(t, way, fill, text, size);
-    else if (WIFSIGNALED(status))
-        snprintf(text, size, "crashed: %s\n", strsignal(WTERMSIG(status)));
+    long long at, n = (long long)g->size;
+    if (!ts_guard_holds(g, address, &at))
+        return false;
+    if (at >= n)
+        snprintf(text, size, ", %lld bytes past the end of %s %s", at - n + 1, role, name);
+    else if (at < 0)
+        snprintf(text, size, ", %lld bytes before the start of %s %s", -at, role, name);
     else
-        snprintf(text, size, "ended the process with exit code %d\n", WEXITSTATUS(status));
+        snprintf(text, size, ", writing to %s %s, byte %lld", role, name, at);
+    return true;
 }
 
-/* One child, from run `first` on. Fills in the text of the way that ended it; the run to go on with. */
-static int run_child(const ts_schedule *s, ts_trial *t, int first, int seconds)
+static void name_address(const trial *r, char *text, size_t size)
 {
-    int alive[2] = {-1, -1}, status = 0, failed = first / TS_FILLS;
-    *shared = (outcome){.run = first};
-    fflush(NULL); /* or a schedule that calls exit would print it again */
-    pid_t pid = pipe(alive) == 0 ? fork() : -1;
-    if (pid == 0) {
-        close(alive[0]);
-        child(s, t, first, alive[1]);
+    const ts_call *c = &r->t->call;
+    const void *address = r->o->address;
+    bool found = false;
+    for (int i = 0; !found && i < TS_GUARDS; i++)
+        found = name_place(&c->guard[i], array_role(c, i), array_name(c, i), address, text, size);
+    for (int i = 0; !found && i < TS_MATRICES; i++)
+        found = name_place(&r->o->packed[i], "the packed", "weights", address, text, size);
+}
+
+static void describe_signal(const trial *r, char *text, size_t size)
+{
+    static const char *const name[] = {
+        [SIGSEGV] = "SIGSEGV", [SIGBUS] = "SIGBUS",   [SIGFPE] = "SIGFPE", [SIGILL] = "SIGILL",
+        [SIGABRT] = "SIGABRT", [SIGTRAP] = "SIGTRAP", [SIGSYS] = "SIGSYS",
+    };
+    int number = r->o->signal;
+    char place[128] = "";
+    if ((number != SIGSEGV && number != SIGBUS) || r->o->code <= 0) { /* raised, not caused, or of no address */
+        snprintf(text, size, "crashed: %s", name[number]);
+    } else if (r->o->code == SI_KERNEL) {
+        snprintf(text, size,
+                 "crashed: %s: a misaligned access (arrays are aligned to their elements only), or a "
+                 "non-canonical address",
+                 name[number]);
+    } else {
+        name_address(r, place, sizeof place);
+        snprintf(text, size, "crashed: %s at 0x%" PRIxPTR "%s", name[number], (uintptr_t)r->o->address, place);
     }
-    if (pid < 0)
-        snprintf(t->text[failed], sizeof t->text[failed], "could not start a process for it: %s\n",
-                 strerror(errno));
-    if (alive[1] >= 0)
-        close(alive[1]);
-    bool ended = pid > 0 && wait_for_end(alive[0], seconds);
-    if (alive[0] >= 0)
-        close(alive[0]);
-    if (pid < 0)
-        return RUNS;
-    kill(pid, SIGKILL); /* changes nothing for one that has ended */
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    int run = shared->run;
-    if (run < first || run >= RUNS)
-        return RUNS;
-    failed = run / TS_FILLS;
-    if (ended) {
-        describe(t, failed, run % TS_FILLS, status, t->text[failed], sizeof t->text[failed]);
-        return (failed + 1) * TS_FILLS;
+}
+
+/* How the child came to its end, behind what it was doing if that was not a run. */
+static void describe_end(trial *r, char *text, size_t size)
+{
+    char how[200];
+    ts_process_end(&r->child);
+    r->t->died = true;
+    if (r->hangs)
+        snprintf(how, sizeof how, "hangs: no result after %d seconds", r->seconds);
+    else if (r->o->signal)
+        describe_signal(r, how, sizeof how);
+    else
+        ts_process_describe(&r->child, how, sizeof how);
+    snprintf(text, size, "%s%s\n", r->o->doing ? r->o->doing : "", how);
+}
+
+/* The child's answer to it; false if none comes. */
+static bool step(trial *r, int number)
+{
+    unsigned char byte = (unsigned char)number;
+    if (send(r->child.fd, &byte, 1, MSG_NOSIGNAL) != 1)
+        return false;
+    ssize_t got = ts_process_read(&r->child, &byte, 1, r->until);
+    r->hangs = got < 0;
+    return got == 1 && byte == (unsigned char)number;
+}
+
+/* What a run that returned left in the outputs, and in the room before them. */
+static void collect(ts_trial *t, const ts_trial_run_plan *p)
+{
+    const ts_call *c = &t->call;
+    char *text = t->text[p->way];
+    const size_t size = sizeof t->text[0];
+    ts_call *to = &t->result[p->way][p->fill];
+    int64_t element = 0;
+    int field = -1;
+    if (p->part < 0)
+        ts_call_take(to, c);
+    else
+        field = ts_call_merge(to, c, &t->before[p->fill], &element);
+    if (field >= 0 && !text[0])
+        snprintf(text, size, "writes outside its range: element %lld of output %s is of two ranges\n",
+                 (long long)element, c->op->field[field].name);
+    for (int i = 0; i < TS_MAX_FIELDS; i++) {
+        size_t bytes = c->guard[i].map ? ts_guard_underrun(&c->guard[i]) : 0;
+        if (bytes && !text[0])
+            snprintf(text, size, "wrote before the start of %s %s: %zu bytes before it\n", array_role(c, i),
+                     array_name(c, i), bytes);
     }
-    snprintf(t->text[failed], sizeof t->text[failed], "hangs: no result after %d seconds\n", seconds);
-    for (int way = failed + 1; way < TS_WAYS; way++) {
+}
+
+/* What the ways from this run on did not do, which have not begun. */
+static void skip_from(ts_trial *t, int run, const char *why)
+{
+    for (; run < TS_TRIAL_RUNS; run++) {
+        int way = ts_trial_plan[run].way;
         t->skipped[way] = true;
-        snprintf(t->text[way], sizeof t->text[way], "not run: it hangs%s\n", failed ? " on 2 threads" : "");
+        snprintf(t->text[way], sizeof t->text[way], "not run: %s\n", why);
     }
-    return RUNS;
 }
 
-/* What a way that returned did to the room before its arrays. */
-static void check_canaries(ts_trial *t, int way)
+/* The runs from `first` on; the one to go on with in another child. */
+static int run_all(trial *r, int first)
 {
-    for (int fill = 0; fill < TS_FILLS; fill++)
-        for (int i = 0; i < TS_GUARDS; i++) {
-            const ts_call *c = &t->call[way][fill];
-            size_t bytes = c->guard[i].map ? ts_guard_underrun(&c->guard[i]) : 0;
-            if (bytes && !t->text[way][0])
-                snprintf(t->text[way], sizeof t->text[way],
-                         "wrote before the start of %s %s: %zu bytes before it\n", array_role(c, i),
-                         array_name(c, i), bytes);
+    ts_trial *t = r->t;
+    for (int run = first; run < TS_TRIAL_RUNS; run++) {
+        const ts_trial_run_plan *p = &ts_trial_plan[run];
+        ts_call_take(&t->call, &t->before[p->fill]);
+        if (step(r, TS_STEP_RUN + run)) {
+            collect(t, p);
+            continue;
         }
+        describe_end(r, t->text[p->way], sizeof t->text[0]);
+        while (run < TS_TRIAL_RUNS && ts_trial_plan[run].way == p->way)
+            run++;
+        if (!r->hangs)
+            return run;
+        skip_from(t, run, p->way ? "it hangs on 2 threads" : "it hangs");
+        return TS_TRIAL_RUNS;
+    }
+    if (!step(r, TS_STEP_LEAVE))
+        describe_end(r, t->problem, sizeof t->problem);
+    return TS_TRIAL_RUNS;
+}
+
+/* One child; the run to go on with in another. */
+static ts_status run_child(trial *r, int *run, ts_error *err)
+{
+    ts_trial *t = r->t;
+    *r->o = (ts_outcome){0};
+    if (ts_process_start(&r->child) < 0)
+        return ts_fail(err, TS_BAD, NULL, NULL, "could not start a process for it: %s", strerror(errno));
+    if (r->child.pid == 0) {
+        if (r->stream > 0)
+            close(r->stream);
+        ts_contained(r->s, &t->call, r->o, r->child.fd);
+    }
+    bool alive = step(r, TS_STEP_ACCEPT), go = alive && !r->o->problem[0] && r->o->accepted;
+    if (!alive)
+        describe_end(r, t->problem, sizeof t->problem);
+    if (!go)
+        skip_from(t, *run, "it does not accept any more");
+    t->accepted |= go;
+    *run = go ? run_all(r, *run) : TS_TRIAL_RUNS;
+    if (!t->problem[0])
+        snprintf(t->problem, sizeof t->problem, "%s", r->o->problem);
+    ts_process_end(&r->child);
+    return TS_OK;
 }
 
 static ts_status make_calls(const ts_schedule *s, const ts_call *inputs, ts_trial *t, ts_error *err)
 {
-    ts_status status = TS_OK;
-    for (int run = 0; !status && run < RUNS; run++)
-        status = ts_call_guarded(inputs, run ? &t->call[0][0] : NULL, s->exposes, run % TS_FILLS,
-                                 &t->call[run / TS_FILLS][run % TS_FILLS], err);
+    ts_status status = ts_call_guarded(inputs, s->exposes, &t->call, err);
+    for (int fill = 0; fill < TS_FILLS; fill++) {
+        if (!status)
+            status = ts_call_outputs(inputs, s->exposes, fill, &t->before[fill], err);
+        for (int way = 0; !status && way < TS_WAYS; way++)
+            status = ts_call_outputs(inputs, s->exposes, fill, &t->result[way][fill], err);
+    }
     return status;
 }
 
-ts_status ts_trial_run(const ts_schedule *s, const ts_call *inputs, int seconds, ts_trial *out, ts_error *err)
+ts_status ts_trial_run(const ts_schedule *s, const ts_call *inputs, int seconds, int stream, ts_trial *out,
+                       ts_error *err)
 {
     memset(out, 0, sizeof *out);
     ts_status status = make_calls(s, inputs, out, err);
-    void *map = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void *map = mmap(NULL, sizeof(ts_outcome), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (!status && map == MAP_FAILED)
-        status = ts_no_memory(err, sizeof *shared);
-    if (!status) {
-        shared = map;
-        for (int run = 0; run < RUNS;)
-            run = run_child(s, out, run, seconds);
-        for (int way = 0; way < TS_WAYS; way++)
-            check_canaries(out, way);
-    }
+        status = ts_no_memory(err, sizeof(ts_outcome));
+    trial r = {.s = s, .t = out, .o = map, .seconds = seconds, .stream = stream};
+    r.until = ts_process_clock() + seconds;
+    for (int run = 0; !status && run < TS_TRIAL_RUNS;)
+        status = run_child(&r, &run, err);
     if (map != MAP_FAILED)
-        munmap(map, sizeof *shared);
+        munmap(map, sizeof(ts_outcome));
     if (status)
         ts_trial_free(out);
     return status;
@@ -277,7 +228,10 @@ ts_status ts_trial_run(const ts_schedule *s, const ts_call *inputs, int seconds,
 
 void ts_trial_free(ts_trial *t)
 {
-    for (int way = 0; way < TS_WAYS; way++)
-        for (int fill = 0; fill < TS_FILLS; fill++)
-            ts_call_free(&t->call[way][fill]);
+    ts_call_free(&t->call);
+    for (int fill = 0; fill < TS_FILLS; fill++) {
+        ts_call_free(&t->before[fill]);
+        for (int way = 0; way < TS_WAYS; way++)
+            ts_call_free(&t->result[way][fill]);
+    }
 }

@@ -38,18 +38,31 @@ void ts_guard_free(ts_guard *g)
     *g = (ts_guard){0};
 }
 
-bool ts_guard_read_only(const ts_guard *g)
+static bool protect(const ts_guard *g, int how)
 {
     size_t guard = guard_size(), inner = g->mapped - 2 * guard;
-    return inner == 0 || mprotect(g->map + guard, inner, PROT_READ) == 0;
+    return inner == 0 || mprotect(g->map + guard, inner, how) == 0;
+}
+
+bool ts_guard_read_only(const ts_guard *g)
+{
+    return protect(g, PROT_READ);
+}
+
+bool ts_guard_writable(const ts_guard *g)
+{
+    return protect(g, PROT_READ | PROT_WRITE);
 }
 
 size_t ts_guard_underrun(const ts_guard *g)
 {
-    const char *first = g->map + guard_size();
+    char *first = g->map + guard_size();
     while (first < g->data && (unsigned char)*first == CANARY)
         first++;
-    return (size_t)(g->data - first);
+    size_t changed = (size_t)(g->data - first);
+    if (changed > 0)
+        memset(first, CANARY, changed);
+    return changed;
 }
 
 bool ts_guard_holds(const ts_guard *g, const void *address, long long *offset)

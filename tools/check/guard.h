@@ -16,9 +16,10 @@ typedef struct {
 /* data is aligned as far as size is (a multiple of the element size). False: out of memory. */
 bool ts_guard_new(ts_guard *g, size_t size);
 void ts_guard_free(ts_guard *g);
-/* From here on a write faults. */
+/* From here on a write faults, in this process. */
 bool ts_guard_read_only(const ts_guard *g);
-/* Bytes before the array that were changed; 0 if the canary is whole. */
+bool ts_guard_writable(const ts_guard *g);
+/* Bytes before the array that were changed, 0 if the canary is whole; afterwards it is. */
 size_t ts_guard_underrun(const ts_guard *g);
 /* Is address in this mapping? Then *offset = bytes from the array's start (negative: before it). */
 bool ts_guard_holds(const ts_guard *g, const void *address, long long *offset);

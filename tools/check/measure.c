@@ -53,15 +53,6 @@ void ts_measure_print_norms(FILE *f, const ts_tensor *ref, const ts_tensor *x)
     fputc('\n', f);
 }
 
-/* JSON has no NaN: null. */
-static void add_number(cJSON *o, const char *key, double v)
-{
-    if (isfinite(v))
-        cJSON_AddNumberToObject(o, key, v);
-    else
-        cJSON_AddNullToObject(o, key);
-}
-
 cJSON *ts_measure_json(const ts_tensor *ref, const ts_tensor *x)
 {
     ts_comparison c;
@@ -70,8 +61,8 @@ cJSON *ts_measure_json(const ts_tensor *ref, const ts_tensor *x)
     if (!o || c.mismatch[0])
         return o;
     likeness l = like(ref, x);
-    add_number(o, "norm_ratio", l.norm_ratio);
-    add_number(o, "relative_l2", l.relative_l2);
-    add_number(o, "cosine", l.cosine);
+    ts_compare_add_number(o, "norm_ratio", l.norm_ratio);
+    ts_compare_add_number(o, "relative_l2", l.relative_l2);
+    ts_compare_add_number(o, "cosine", l.cosine);
     return o;
 }

@@ -7,6 +7,7 @@
 
 typedef struct {
     size_t n, width;                                     /* jobs; how many at a time */
+    int seconds;                                         /* without a finding or a ts_report_now: it hangs */
     void (*work)(void *context, size_t i, ts_report *r); /* in the child: findings of job i go to r */
     void (*done)(void *context, size_t i);               /* in the parent: *part[i] is complete */
     void *context;

@@ -69,6 +69,13 @@ static void keep(ts_report *r, ts_finding x)
     r->v[r->n++] = x;
 }
 
+void ts_report_now(ts_report *r, const char *what)
+{
+    copy_text(r->now, sizeof r->now, what);
+    if (r->stream > 0)
+        ts_report_stream_now(r);
+}
+
 void ts_report_progress(ts_report *whole, const ts_report *part)
 {
     whole->done++;
@@ -147,6 +154,10 @@ cJSON *ts_report_json(const ts_report *r)
         cJSON_AddNumberToObject(e, "worst", x->worst);
         if (x->detail)
             cJSON_AddStringToObject(e, "detail", x->detail);
+        char *repro = x->verdict == TS_FAIL ? ts_report_repro(r, x) : NULL;
+        if (repro)
+            cJSON_AddStringToObject(e, "repro", repro);
+        free(repro);
         if (x->json)
             cJSON_AddItemToObject(e, "measured", cJSON_Parse(x->json));
         cJSON_AddItemToArray(list, e);
@@ -155,9 +166,18 @@ cJSON *ts_report_json(const ts_report *r)
     return o;
 }
 
+const char *ts_report_void(const ts_report *r)
+{
+    if (r->lost)
+        return "out of memory: findings were lost";
+    if (r->n == 0)
+        return "nothing was checked";
+    return r->n == (size_t)r->count[TS_SKIP] ? "nothing was compared" : NULL;
+}
+
 ts_status ts_report_status(const ts_report *r)
 {
-    return r->count[TS_FAIL] || r->lost || r->n == 0 ? TS_DIFFERS : TS_OK;
+    return r->count[TS_FAIL] || ts_report_void(r) ? TS_DIFFERS : TS_OK;
 }
 
 void ts_report_free(ts_report *r)

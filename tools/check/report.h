@@ -15,7 +15,7 @@ extern const char *const ts_verdict_name[TS_VERDICTS];
 typedef struct {
     char group[24];   /* table row: an operation, "trace", "stream", "files", ... */
     char subject[96]; /* the case */
-    char what[64];    /* who against whom, e.g. "rmsnorm.portable = ref32" */
+    char what[96];    /* who against whom, e.g. "rmsnorm.portable = ref32" */
     char output[96];  /* tensor, "" if the whole */
     ts_verdict verdict;
     double worst; /* error as a fraction of what is allowed; 0 if exact */
@@ -31,12 +31,16 @@ typedef struct {
     bool lost;                   /* a finding could not be stored: the run fails */
     int stream;                  /* > 0: findings are not kept but written to this file descriptor at once */
     size_t done, total;          /* cases, for the progress line */
-    char options[256];           /* that every repro line needs: " --plugin my.so", or "" */
+    const char *options;         /* that every repro line needs: " --plugin my.so", or NULL */
+    bool narrowed;               /* not everything was asked for */
+    char now[96];                /* the schedule under way, or "" */
     char group[24], subject[96]; /* of what is being checked now */
 } ts_report;
 
 /* The subject of what follows: `group` and `subject` are kept in findings made until the next call. */
 void ts_report_begin(ts_report *r, const char *group, const char *subject);
+/* What is under way, should this process die of it; "": nothing foreign. */
+void ts_report_now(ts_report *r, const char *what);
 /* One more case is done: the progress line, and at once if it failed. */
 void ts_report_progress(ts_report *whole, const ts_report *part);
 /* Moves the findings of `part` to the end of `whole`. */
@@ -49,9 +53,10 @@ void ts_report_add_measured(ts_report *r, const char *what, const char *output, 
                             const char *detail, const cJSON *measured);
 /* A finding that is complete; takes over what it owns. */
 void ts_report_keep(ts_report *r, ts_finding x);
-/* Writes a finding to the stream. */
+/* Writes a finding, or r->now, to the stream. */
 void ts_report_stream_put(ts_report *r, const ts_finding *f);
-/* Says on the stream that no finding is missing; false if any could not be written. */
+void ts_report_stream_now(ts_report *r);
+/* Says on the stream that no finding is missing; false if any is, or could not be written. */
 bool ts_report_stream_end(ts_report *r);
 /* The findings another process of this binary wrote to its stream; false if some may be missing. */
 bool ts_report_stream_read(ts_report *r, const char *bytes, size_t size);
@@ -65,7 +70,15 @@ cJSON *ts_report_json(const ts_report *r);
 ts_status ts_report_junit(const ts_report *r, const char *path, ts_error *err);
 /* TAP version 13, a line a comparison, the detail of a failure as comments. */
 void ts_report_tap(const ts_report *r, FILE *f);
-/* TS_OK, or TS_DIFFERS if anything failed or nothing ran. */
+/* "group: subject: what output", without the empty ones. */
+void ts_report_title(const ts_finding *x, char *out, size_t size);
+/* The shell command that shows this failure alone; to be freed, NULL if out of memory. */
+char *ts_report_repro(const ts_report *r, const ts_finding *x);
+/* " --case 'it'\''s'": the option with its value as one word of a shell. */
+void ts_report_option(FILE *f, const char *option, const char *value);
+/* NULL, or why the run does not count although nothing failed: it is red all the same. */
+const char *ts_report_void(const ts_report *r);
+/* TS_OK, or TS_DIFFERS if anything failed or nothing was compared. */
 ts_status ts_report_status(const ts_report *r);
 void ts_report_free(ts_report *r);
 

@@ -28,17 +28,17 @@ static void put(FILE *f, const char *text)
     put_text(f, text, strlen(text));
 }
 
-static void put_case(FILE *f, const ts_finding *x)
+static void put_case(FILE *f, const ts_report *r, const ts_finding *x)
 {
     const char *detail = x->detail ? x->detail : "", *kind = x->verdict == TS_FAIL ? "failure" : "skipped";
+    char title[sizeof *x];
+    ts_finding named = *x;
+    named.group[0] = 0; /* it is the class */
+    ts_report_title(&named, title, sizeof title);
     fputs("    <testcase classname=\"", f);
     put(f, x->group);
     fputs("\" name=\"", f);
-    put(f, x->subject);
-    fputs(": ", f);
-    put(f, x->what);
-    fputs(x->output[0] ? " " : "", f);
-    put(f, x->output);
+    put(f, title);
     if (x->verdict != TS_FAIL && x->verdict != TS_SKIP) {
         fputs("\"/>\n", f);
         return;
@@ -47,6 +47,10 @@ static void put_case(FILE *f, const ts_finding *x)
     put_text(f, detail, strcspn(detail, "\n"));
     fputs("\">", f);
     put(f, detail);
+    char *repro = x->verdict == TS_FAIL ? ts_report_repro(r, x) : NULL;
+    fputs(repro ? "repro: " : "", f);
+    put(f, repro ? repro : "");
+    free(repro);
     fprintf(f, "</%s>\n    </testcase>\n", kind);
 }
 
@@ -66,7 +70,7 @@ static void put_suite(FILE *f, const ts_report *r, size_t first)
             count[TS_SKIP]);
     for (size_t i = first; i < r->n; i++)
         if (strcmp(r->v[i].group, group) == 0)
-            put_case(f, &r->v[i]);
+            put_case(f, r, &r->v[i]);
     fputs("  </testsuite>\n", f);
 }
 
@@ -80,8 +84,8 @@ static bool first_of_group(const ts_report *r, size_t i)
 
 static void put_report(FILE *f, const ts_report *r)
 {
-    bool red = r->lost || r->n == 0;
-    const char *why = r->lost ? "out of memory: findings were lost" : "nothing was checked";
+    const char *why = ts_report_void(r);
+    bool red = why != NULL;
     fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n", f);
     fprintf(f, "<testsuites name=\"touchstone check\" tests=\"%zu\" failures=\"%lld\" errors=\"%d\" ", r->n + red,
             r->count[TS_FAIL], red);

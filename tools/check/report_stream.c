@@ -1,11 +1,13 @@
 /* Findings from a process to its parent: structs as they are, for the same binary reads them, each with its texts
- * behind it. A finding whose verdict is none ends the stream. */
+ * behind it. Findings whose verdict is none say what is under way, and end the stream. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "check/report.h"
+
+enum { END = TS_VERDICTS, NOW };
 
 typedef struct {
     ts_finding f;
@@ -35,9 +37,17 @@ void ts_report_stream_put(ts_report *r, const ts_finding *f)
         r->lost = true;
 }
 
+void ts_report_stream_now(ts_report *r)
+{
+    ts_finding f = {.verdict = (ts_verdict)NOW};
+    memcpy(f.what, r->now, sizeof f.what);
+    ts_report_stream_put(r, &f);
+}
+
 bool ts_report_stream_end(ts_report *r)
 {
-    ts_report_stream_put(r, &(ts_finding){.verdict = TS_VERDICTS});
+    if (!r->lost)
+        ts_report_stream_put(r, &(ts_finding){.verdict = (ts_verdict)END});
     return !r->lost;
 }
 
@@ -58,8 +68,14 @@ bool ts_report_stream_read(ts_report *r, const char *bytes, size_t size)
     for (size_t at = 0; size - at >= sizeof x;) {
         memcpy(&x, bytes + at, sizeof x);
         at += sizeof x;
-        if (x.f.verdict >= TS_VERDICTS)
+        if ((int)x.f.verdict == END)
             return at == size;
+        if ((int)x.f.verdict == NOW) {
+            ts_report_now(r, x.f.what);
+            continue;
+        }
+        if ((unsigned)x.f.verdict > NOW)
+            return false;
         if (x.detail > size - at || x.json > size - at - x.detail)
             return false;
         x.f.detail = take_text(r, bytes, &at, x.detail);

@@ -1,4 +1,5 @@
 /* Findings as TAP, version 13. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "check/report.h"
@@ -12,13 +13,6 @@ static void put_text(FILE *f, const char *text, size_t n, bool description)
         bool control = ((unsigned char)text[i] < 32 && text[i] != '\t') || text[i] == 127;
         fputc(control ? '?' : text[i], f);
     }
-}
-
-static void put_description(FILE *f, const ts_finding *x)
-{
-    const char *const part[] = {x->group, ": ", x->subject, ": ", x->what, x->output[0] ? " " : "", x->output};
-    for (size_t i = 0; i < sizeof part / sizeof *part; i++)
-        put_text(f, part[i], strlen(part[i]), true);
 }
 
 static void put_detail(FILE *f, const char *line)
@@ -35,22 +29,30 @@ static void put_detail(FILE *f, const char *line)
 /* The plan comes first, so that a report that was cut off is short of tests. */
 void ts_report_tap(const ts_report *r, FILE *f)
 {
-    bool red = r->lost || r->n == 0;
-    fprintf(f, "TAP version 13\n1..%zu\n", r->n + red);
+    const char *red = ts_report_void(r);
+    fprintf(f, "TAP version 13\n1..%zu\n", r->n + (red != NULL));
     for (size_t i = 0; i < r->n; i++) {
         const ts_finding *x = &r->v[i];
         fprintf(f, "%s %zu - ", x->verdict == TS_FAIL ? "not ok" : "ok", i + 1);
-        put_description(f, x);
+        char title[sizeof *x];
+        ts_report_title(x, title, sizeof title);
+        put_text(f, title, strlen(title), true);
         if (x->verdict == TS_SKIP) {
             const char *why = x->detail ? x->detail : "";
             fputs(" # SKIP ", f);
             put_text(f, why, strcspn(why, "\n"), false);
         }
         fputc('\n', f);
+        char *repro = x->verdict == TS_FAIL ? ts_report_repro(r, x) : NULL;
         if (x->verdict == TS_FAIL && x->detail)
             put_detail(f, x->detail);
+        if (repro) {
+            fputs("# repro: ", f);
+            put_text(f, repro, strlen(repro), false);
+            fputc('\n', f);
+        }
+        free(repro);
     }
     if (red)
-        fprintf(f, "not ok %zu - %s\n", r->n + 1,
-                r->lost ? "out of memory: findings were lost" : "nothing was checked");
+        fprintf(f, "not ok %zu - %s\n", r->n + 1, red);
 }

@@ -76,50 +76,23 @@ static void print_folded(const row *rows, size_t n, size_t lines, FILE *f)
         fprintf(f, "... and %zu more\n", n - shown);
 }
 
-/* The value as one word of a shell. */
-static void print_option(const char *option, const char *value, FILE *f)
-{
-    fprintf(f, "%s'", option);
-    for (; *value; value++)
-        if (*value == '\'')
-            fputs("'\\''", f);
-        else
-            fputc(*value, f);
-    fputc('\'', f);
-}
-
-/* The shell command that shows this failure alone. */
-static void print_repro(const ts_report *r, const ts_finding *x, FILE *f)
-{
-    static const char *const only[] = {"files", "tables", "canaries"};
-    for (int i = 0; i < 3; i++)
-        if (strcmp(x->group, only[i]) == 0) {
-            fprintf(f, "repro: touchstone check --only %s%s\n", only[i], r->options);
-            return;
-        }
-    char schedule[64];
-    snprintf(schedule, sizeof schedule, "%.*s", (int)strcspn(x->what, " "), x->what);
-    fprintf(f, "repro: touchstone check%s", r->options);
-    if (x->subject[0])
-        print_option(" --case ", x->subject, f);
-    fprintf(f, strchr(schedule, '.') ? " --schedule %s\n" : "\n", schedule);
-}
-
 static void print_failures(const ts_report *r, FILE *f)
 {
     size_t shown = 0;
     for (size_t i = 0; i < r->n; i++) {
         const ts_finding *x = &r->v[i];
+        char title[sizeof *x];
         if (x->verdict != TS_FAIL)
             continue;
+        ts_report_title(x, title, sizeof title);
         if (shown++ == 0) {
-            fputs("\n", f);
-            print_repro(r, x, f);
-            fprintf(f, "FAIL %s: %s: %s %s\n%s", x->group, x->subject, x->what, x->output,
+            char *repro = ts_report_repro(r, x);
+            fprintf(f, "\nrepro: %s\nFAIL %s\n%s", repro ? repro : "(no memory for it)", title,
                     x->detail ? x->detail : "");
             fputs(r->count[TS_FAIL] > 1 ? "\nfurther failures:\n" : "", f);
+            free(repro);
         } else if (shown <= 20) {
-            fprintf(f, "FAIL %s: %s: %s %s\n", x->group, x->subject, x->what, x->output);
+            fprintf(f, "FAIL %s\n", title);
         }
     }
     if (shown > 20)
@@ -150,12 +123,12 @@ static size_t print_skips(const ts_report *r, FILE *f)
     size_t lines = 0, left = 0;
     for (size_t i = 0; i < r->n; i++) {
         const ts_finding *x = &r->v[i];
-        char text[400];
+        char title[sizeof *x], text[400];
         if (x->verdict != TS_SKIP)
             continue;
         const char *why = x->detail ? x->detail : "";
-        snprintf(text, sizeof text, "SKIP %s: %s: %s: %.*s", x->group, x->subject, x->what, (int)strcspn(why, "\n"),
-                 why);
+        ts_report_title(x, title, sizeof title);
+        snprintf(text, sizeof text, "SKIP %s: %.*s", title, (int)strcspn(why, "\n"), why);
         if (lines < SKIP_LINES)
             lines += print_wrapped(text, f);
         else
@@ -197,12 +170,12 @@ void ts_report_print(const ts_report *r, FILE *f)
     free(skips);
     print_failures(r, f);
     long long passed = r->count[TS_EXACT] + r->count[TS_BOUND] + r->count[TS_SAME];
-    if (r->lost)
-        fputs("touchstone: out of memory, findings were lost: the run does not count\n", f);
-    if (r->n == 0)
-        fputs("touchstone: nothing was checked\n", f);
-    fprintf(f, "\n%s\n%lld passed, %lld failed, %lld skipped\n",
-            ts_report_status(r) ? "DIFFERS: see the first failure above"
-                                : "bit-equal: every schedule is still the reference's function",
-            passed, r->count[TS_FAIL], r->count[TS_SKIP]);
+    const char *claim = r->narrowed ? "all that was compared" : "every schedule is still the reference's function";
+    if (ts_report_void(r))
+        fprintf(f, "touchstone: %s: the run does not count\n", ts_report_void(r));
+    if (!ts_report_status(r))
+        fprintf(f, "\nbit-equal: %s\n", claim);
+    else
+        fprintf(f, "\n%s\n", r->count[TS_FAIL] ? "DIFFERS: see the first failure above" : "NOTHING PROVED");
+    fprintf(f, "%lld passed, %lld failed, %lld skipped\n", passed, r->count[TS_FAIL], r->count[TS_SKIP]);
 }
