@@ -163,7 +163,6 @@ static ts_status bench(settings *s, ts_error *err)
         status = run(s, &result, err);
     ts_ggml_close(s->o.ggml);
     ts_result_free(&result);
-    ts_plugins_close(&plugins);
     return status;
 }
 
@@ -180,5 +179,8 @@ int ts_cmd_bench(int argc, char **argv)
     } else if (!status) {
         status = bench(&s, &err);
     }
-    return status == TS_OK || status == TS_DIFFERS ? (int)status : ts_tool_fail(status, &err, false);
+    int code = status == TS_OK || status == TS_DIFFERS ? (int)status : ts_tool_fail(status, &err, false);
+    if (s.plugin.n > 0)
+        _exit(ts_tool_flush(false) ? TS_BAD : code); /* see ts_plugins_open */
+    return code;
 }
