@@ -243,6 +243,10 @@ TS_INLINE ivec ts_add_i16(ivec a, ivec b)
 {
     return _mm512_add_epi32(a, b);
 }
+TS_INLINE void v_copy64(void *to, const void *from)
+{
+    _mm512_storeu_si512(to, _mm512_loadu_si512(from));
+}
 /* The 4 bytes at p in every lane. */
 TS_INLINE ivec ts_all_bytes4(const int8_t *p)
 {

@@ -84,6 +84,39 @@ TS_INLINE vec ts_a64_chain(vec scale, vec bias, ivec D, float step, float sum, v
     return v_fma(bias, v_all(sum), o);
 }
 
+/* Line j of a block meets R rows of x; c[R..] are second accumulators, if `other` says so. */
+TS_INLINE void ts_a64_line(int R, int bits, int other, const uint8_t *block, const int8_t *code, int64_t K, int j,
+                           ivec *c)
+{
+    ivec line = ts_load_line(block + TS_A64_LINE * j);
+    ivec u = bits == 4 ? ts_low_nibbles(line) : line;
+    ivec v = bits == 4 ? ts_high_nibbles(line) : ts_load_line(block + TS_A64_LINE * (8 + j));
+    for (int r = 0; r < R; r++)
+        c[r] = ts_dot4(c[r], u, ts_all_bytes4(code + r * K + 4 * j));
+    for (int r = 0; r < R; r++)
+        c[other + r] = ts_dot4(c[other + r], v, ts_all_bytes4(code + r * K + 32 + 4 * j));
+}
+
+/* D of R rows: every row meets all 64 codes of 16 outputs. Up to 8 rows have two accumulators each, or the adds
+ * would wait for each other. Written out, because a loop would move all of them around every time. */
+TS_INLINE void ts_a64_dots(int R, int bits, const uint8_t *block, const int8_t *code, int64_t K, ivec *D)
+{
+    ivec c[2 * TS_A64_TALLEST];
+    const int other = R <= TS_A64_PAIRED ? R : 0;
+    for (int r = 0; r < R + other; r++)
+        c[r] = ts_zero_i16();
+    ts_a64_line(R, bits, other, block, code, K, 0, c);
+    ts_a64_line(R, bits, other, block, code, K, 1, c);
+    ts_a64_line(R, bits, other, block, code, K, 2, c);
+    ts_a64_line(R, bits, other, block, code, K, 3, c);
+    ts_a64_line(R, bits, other, block, code, K, 4, c);
+    ts_a64_line(R, bits, other, block, code, K, 5, c);
+    ts_a64_line(R, bits, other, block, code, K, 6, c);
+    ts_a64_line(R, bits, other, block, code, K, 7, c);
+    for (int r = 0; r < R; r++)
+        D[r] = other ? ts_add_i16(c[r], c[other + r]) : c[r];
+}
+
 /* o[R][16] = the slice's chains of R <= 8 or R = 12 rows and the 16 outputs of a panel. */
 void ts_avx512_a64_slice(int R, const ts_matrix *w, const uint8_t *panel, const ts_a64_x *x, ts_a64_span span,
                          float *o);

@@ -1,61 +1,126 @@
 #include "cpu/avx512/matmul_a64s8.h"
 
-/* A block of ROWS rows and PANELS panels: one slice of its codes stays in L2 and one of a panel in L1. */
-enum { ROWS = 96, PANELS = 8, BLOCK = ROWS * TS_A64_ROWS };
+/* A block of TILES tiles of rows and PANELS panels. One slice of its activations lies in L2, copied so that a
+ * tile's are side by side, and one of a panel in L1; the sums of slices that wait for their neighbour lie in L2
+ * too. */
+enum { TALL = 12, TILES = 8, ROWS = TILES * TALL, PANELS = 32, BLOCK = ROWS * TS_A64_ROWS, MOST_GROUPS = 64 };
+
+/* Group g of a tile: 64 codes of each row, then the steps, then the sums. */
+typedef struct {
+    int8_t code[TALL * TS_A64_GROUP];
+    float step[TALL], sum[TALL];
+} xgroup;
 
 typedef struct {
     const ts_matmul_a64s8_args *a;
     int64_t begin, end; /* of the units */
     int64_t t, rows, S;
-    float (*wait)[PANELS][BLOCK]; /* [TS_A64_LEVELS]: sums of slices that wait for their neighbour */
+    xgroup x[TILES][MOST_GROUPS];
+    float wait[TS_A64_LEVELS][PANELS][BLOCK];
 } work;
 
-/* As many of the `left` rows as one tile takes. */
-static int height(int64_t left)
+/* Rows of the block's tile i: those that there are, in a tile of 4, 8 or 12. */
+static int height(const work *k, int i)
 {
-    if (left >= TS_A64_TALLEST)
-        return TS_A64_TALLEST;
-    return left > TS_A64_PAIRED ? TS_A64_PAIRED : (int)left;
+    int64_t left = k->rows - i * TALL;
+    return left > 8 ? TALL : left > 4 ? 8 : 4;
+}
+
+/* The activations of a slice. Rows past the last are copies of it. */
+static void copy_x(work *k, ts_a64_span span)
+{
+    const ts_matmul_a64s8_args *a = k->a;
+    const int64_t G = a->K / TS_A64_GROUP;
+    for (int i = 0; i * TALL < k->rows; i++)
+        for (int r = 0, R = height(k, i); r < R; r++) {
+            int64_t row = i * TALL + r, t = k->t + (row < k->rows ? row : k->rows - 1);
+            for (int64_t g = span.begin; g < span.end; g++) {
+                xgroup *x = &k->x[i][g - span.begin];
+                v_copy64(x->code + r * TS_A64_GROUP, a->code + t * a->K + g * TS_A64_GROUP);
+                x->step[r] = a->step[t * G + g];
+                x->sum[r] = a->sum[t * G + g];
+            }
+        }
+}
+
+/* o[R][16] = one slice of a tile and a panel. */
+TS_INLINE void tile(int R, int bits, const ts_matrix *w, const uint8_t *block, const xgroup *x, int64_t groups,
+                    float *o)
+{
+    const int64_t size = ts_a64_block(w);
+    vec chain[TALL];
+    for (int r = 0; r < R; r++)
+        chain[r] = ts_zero16();
+    for (int64_t g = 0; g < groups; g++, block += size, x++) {
+        ivec D[TALL];
+        vec scale, bias;
+        ts_a64_dots(R, bits, block, x->code, TS_A64_GROUP, D);
+        ts_a64_aux(bits, w->aux, block, &scale, &bias);
+        for (int r = 0; r < R; r++)
+            chain[r] = ts_a64_chain(scale, bias, D[r], x->step[r], x->sum[r], chain[r]);
+    }
+    for (int r = 0; r < R; r++)
+        v_store(o + r * TS_A64_ROWS, chain[r]);
+}
+
+TS_INLINE void by_height(int R, int bits, const ts_matrix *w, const uint8_t *block, const xgroup *x, int64_t groups,
+                         float *o)
+{
+    if (R == TALL)
+        tile(TALL, bits, w, block, x, groups, o);
+    else if (R == 8)
+        tile(8, bits, w, block, x, groups, o);
+    else
+        tile(4, bits, w, block, x, groups, o);
 }
 
 /* Slice z of one panel, whose first output is n, for all rows of the block. */
-static void panel_slice(const work *k, int64_t z, int64_t n, int p)
+static void panel_slice(work *k, int64_t z, ts_a64_span span, int64_t n, int p)
 {
     const ts_matrix *w = k->a->w;
-    const uint8_t *panel = ts_a64_panel(w, n);
+    const uint8_t *block = ts_a64_panel(w, n) + span.begin * ts_a64_block(w);
     vmask columns = ts_lanes_of(k->begin - n, k->end - n);
-    _Alignas(64) float o[TS_A64_TALLEST * TS_A64_ROWS];
-    int R;
-    for (int64_t t = 0; t < k->rows; t += R) {
-        const ts_a64_x x = ts_a64_rows_from(k->a, k->t + t);
-        float *const part[] = {k->wait[0][p] + t * TS_A64_ROWS, k->wait[1][p] + t * TS_A64_ROWS,
-                               k->wait[2][p] + t * TS_A64_ROWS};
-        R = height(k->rows - t);
-        ts_avx512_a64_slice(R, w, panel, &x, ts_a64_slice_of(x.G, k->S, z), o);
+    _Alignas(64) float o[TALL * TS_A64_ROWS];
+    for (int i = 0; i * TALL < k->rows; i++) {
+        const int64_t row = i * TALL, left = k->rows - row;
+        float *const part[] = {k->wait[0][p] + row * TS_A64_ROWS, k->wait[1][p] + row * TS_A64_ROWS,
+                               k->wait[2][p] + row * TS_A64_ROWS};
+        int R = height(k, i);
+        if (w->bits == 4)
+            by_height(R, 4, w, block, k->x[i], span.end - span.begin, o);
+        else
+            by_height(R, 8, w, block, k->x[i], span.end - span.begin, o);
         ts_a64_join(z, R * TS_A64_ROWS, o, part);
-        for (int r = 0; r < R && z == k->S - 1; r++)
-            v_store_some(k->a->y + (k->t + t + r) * k->a->N + n, columns, v_load(o + r * TS_A64_ROWS));
+        for (int r = 0; r < R && r < left && z == k->S - 1; r++)
+            v_store_some(k->a->y + (k->t + row + r) * k->a->N + n, columns, v_load(o + r * TS_A64_ROWS));
     }
 }
 
 static void run(const void *args, int64_t begin, int64_t end)
 {
     const ts_matmul_a64s8_args *a = args;
-    _Alignas(64) float wait[TS_A64_LEVELS][PANELS][BLOCK];
-    work k = {.a = a, .begin = begin, .end = end, .S = ts_a64_slices(a->K / TS_A64_GROUP), .wait = wait};
-    const int64_t first = begin / TS_A64_ROWS * TS_A64_ROWS, width = PANELS * TS_A64_ROWS;
+    const int64_t G = a->K / TS_A64_GROUP, width = PANELS * TS_A64_ROWS;
+    _Alignas(64) work k;
+    k.a = a;
+    k.begin = begin;
+    k.end = end;
+    k.S = ts_a64_slices(G);
     for (k.t = 0; k.t < a->T; k.t += ROWS) {
         k.rows = a->T - k.t < ROWS ? a->T - k.t : ROWS;
-        for (int64_t n = first; n < end; n += width)
-            for (int64_t z = 0; z < k.S; z++)
+        for (int64_t n = begin / TS_A64_ROWS * TS_A64_ROWS; n < end; n += width)
+            for (int64_t z = 0; z < k.S; z++) {
+                ts_a64_span span = ts_a64_slice_of(G, k.S, z);
+                copy_x(&k, span);
                 for (int p = 0; p < PANELS && n + p * TS_A64_ROWS < end; p++)
-                    panel_slice(&k, z, n + p * TS_A64_ROWS, p);
+                    panel_slice(&k, z, span, n + p * TS_A64_ROWS, p);
+            }
     }
 }
 
 static bool accepts(const void *args)
 {
-    return ts_a64_is_packed(args);
+    const ts_matmul_a64s8_args *a = args;
+    return ts_a64_is_packed(a) && a->K <= MOST_GROUPS * 8 * TS_A64_GROUP;
 }
 
 const ts_schedule ts_matmul_a64s8_m9_avx512 = {

@@ -2,45 +2,12 @@
 
 enum { AHEAD = 12 }; /* blocks, into L2; the next one into L1 */
 
-/* Line j of a block meets R rows of x; c[R..] are second accumulators, if `other` says so. */
-TS_INLINE void line_of(int R, int bits, int other, const uint8_t *block, const int8_t *code, int64_t K, int j,
-                       ivec *c)
-{
-    ivec line = ts_load_line(block + TS_A64_LINE * j);
-    ivec u = bits == 4 ? ts_low_nibbles(line) : line;
-    ivec v = bits == 4 ? ts_high_nibbles(line) : ts_load_line(block + TS_A64_LINE * (8 + j));
-    for (int r = 0; r < R; r++)
-        c[r] = ts_dot4(c[r], u, ts_all_bytes4(code + r * K + 4 * j));
-    for (int r = 0; r < R; r++)
-        c[other + r] = ts_dot4(c[other + r], v, ts_all_bytes4(code + r * K + 32 + 4 * j));
-}
-
-/* D of R rows: every row meets all 64 codes of 16 outputs. Up to 8 rows have two accumulators each, or the adds
- * would wait for each other. Written out, because a loop would move all of them around every time. */
-TS_INLINE void dots(int R, int bits, const uint8_t *block, const int8_t *code, int64_t K, ivec *D)
-{
-    ivec c[2 * TS_A64_TALLEST];
-    const int other = R <= TS_A64_PAIRED ? R : 0;
-    for (int r = 0; r < R + other; r++)
-        c[r] = ts_zero_i16();
-    line_of(R, bits, other, block, code, K, 0, c);
-    line_of(R, bits, other, block, code, K, 1, c);
-    line_of(R, bits, other, block, code, K, 2, c);
-    line_of(R, bits, other, block, code, K, 3, c);
-    line_of(R, bits, other, block, code, K, 4, c);
-    line_of(R, bits, other, block, code, K, 5, c);
-    line_of(R, bits, other, block, code, K, 6, c);
-    line_of(R, bits, other, block, code, K, 7, c);
-    for (int r = 0; r < R; r++)
-        D[r] = other ? ts_add_i16(c[r], c[other + r]) : c[r];
-}
-
 /* Group g joins the chains of R rows. */
 TS_INLINE void group(int R, int bits, ts_dtype aux, const uint8_t *block, const ts_a64_x *x, int64_t g, vec *o)
 {
     ivec D[TS_A64_TALLEST];
     vec scale, bias;
-    dots(R, bits, block, x->code + g * TS_A64_GROUP, x->K, D);
+    ts_a64_dots(R, bits, block, x->code + g * TS_A64_GROUP, x->K, D);
     ts_a64_aux(bits, aux, block, &scale, &bias);
     for (int r = 0; r < R; r++)
         o[r] = ts_a64_chain(scale, bias, D[r], x->step[r * x->G + g], x->sum[r * x->G + g], o[r]);
