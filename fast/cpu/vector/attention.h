@@ -295,13 +295,13 @@ static void weigh(const group *g, const block *b, int64_t p, part *w)
 
 /* The next partition's values line by line, as they lie in memory, though this one's are read by columns. */
 typedef struct {
-    const int64_t *at; /* of the key whose line is next */
-    int64_t line, row; /* bytes */
+    const int64_t *at, *end; /* of the key whose line is next; behind the last key's */
+    int64_t line, row;       /* bytes */
 } ahead;
 
 UNROLLED void fetch_next(const void *pool, ahead *n, int64_t bytes, int dtype)
 {
-    for (int64_t i = 0; i < bytes; i += LINE) {
+    for (int64_t i = 0; i < bytes && n->at < n->end; i += LINE) {
         v_prefetch((const char *)pool + *n->at * size_of(dtype) + n->line);
         n->line += LINE;
         if (n->line >= n->row) {
@@ -357,7 +357,7 @@ UNROLLED void values(const group *g, const block *b, const part *w, int64_t p, i
 {
     const int C = ACCUMULATORS / R > 8 ? 8 : ACCUMULATORS / R;
     const int64_t D = g->a->D;
-    ahead next = {g->at + PART, 0, D * size_of(dtype)};
+    ahead next = {g->at + PART, g->at + 2 * PART, 0, D * size_of(dtype)};
     int64_t c = 0;
     for (; c + C * VEC <= D; c += C * VEC)
         join(g, b, w, p, c, v_first(VEC), R, C, 1, dtype, &next);
