@@ -131,7 +131,8 @@ ts_status ts_match_run(ts_match *m, double seconds, ts_error *err)
     m->rounds = rounds(m, one, seconds);
     for (size_t i = 0; i < m->n; i++) {
         /* Bandwidth is that of a schedule's own copies: half a ring away, or it would find them in the cache. */
-        m->v[i].next = m->v[i].kind == TS_READ ? m->v[i].copies / 2 : 0;
+        if (m->v[i].kind == TS_READ)
+            m->v[i].next = (m->v[i].next + m->v[i].copies / 2) % m->v[i].copies;
         m->v[i].ns = calloc(m->rounds, sizeof *m->v[i].ns);
         if (!m->v[i].ns)
             return ts_no_memory(err, m->rounds * sizeof *m->v[i].ns);
