@@ -302,6 +302,22 @@ static void added_tokens_are_cut_first(void **state)
     assert_ids("", 0, NULL, 0);
 }
 
+/* A no-break space is a space: `\s+(?!\S)` takes both others before it, and they are one token. */
+static void spaces_beyond_ascii(void **state)
+{
+    (void)state;
+    size_t a, b;
+    const char text[] = "  \xC2\xA0x";
+    int32_t *two = encode(text, 2, &a), *rest = encode(text + 2, 3, &b);
+    assert_int_equal(a, 1);
+    two = realloc(two, (a + b) * sizeof *two);
+    assert_non_null(two);
+    memcpy(two + a, rest, b * sizeof *two);
+    assert_ids(text, strlen(text), two, a + b);
+    free(two);
+    free(rest);
+}
+
 static void lone_continuation_byte(void **state)
 {
     (void)state;
@@ -377,6 +393,7 @@ int main(void)
         cmocka_unit_test(sampled_prompts),
         cmocka_unit_test(ids_and_names),
         cmocka_unit_test(added_tokens_are_cut_first),
+        cmocka_unit_test(spaces_beyond_ascii),
         cmocka_unit_test(lone_continuation_byte),
         cmocka_unit_test(a_megabyte_in_one_piece),
         cmocka_unit_test(threads_share_a_tokenizer),

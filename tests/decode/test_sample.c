@@ -230,6 +230,21 @@ static void test_repetition_counts_once(void **state)
     assert_int_equal(how.token, 0);
 }
 
+/* Of the last `window` ids: only id 1 is penalised, so 1 beats 1.1 - 0.5. */
+static void test_window_ends_with_the_history(void **state)
+{
+    (void)state;
+    const float logits[] = {1.0f, 1.1f};
+    const int32_t history[] = {0, 0, 1};
+    ts_sampling s = ts_sampling_default();
+    s.presence = 0.5f;
+    s.window = 1;
+    ts_sample how = {0};
+    ts_error err;
+    assert_int_equal(ts_sample_token(&s, logits, 2, history, 3, 3, &how, &err), TS_OK);
+    assert_int_equal(how.token, 0);
+}
+
 static void test_one_id(void **state)
 {
     (void)state;
@@ -444,6 +459,7 @@ int main(void)
         cmocka_unit_test(test_top_p_before_min_p),
         cmocka_unit_test(test_inverse_temperature),
         cmocka_unit_test(test_repetition_counts_once),
+        cmocka_unit_test(test_window_ends_with_the_history),
         cmocka_unit_test(test_one_id),
         cmocka_unit_test(test_all_equal),
         cmocka_unit_test(test_permutation),
