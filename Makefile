@@ -7,6 +7,7 @@
 # make exhaustive  all f32 through the elementary functions (EXHAUSTIVE="--function exp --stride 257": a short look)
 # make nightly  all that takes long: the mutants, fuzz, exhaustive, the full grid, and check built by clang
 # make neon   the comparison of aarch64 with this machine, built for both (tests/neon/run builds and runs it)
+# make bench  a few ratios of speed, and what fell since docs/performance.json
 # make golden rewrite our own goldens (a reviewable diff)
 # make install PREFIX=/usr/local DESTDIR=   the command, library, header and goldens; make uninstall
 ifeq ($(origin CC),default)
@@ -96,6 +97,12 @@ exhaustive: all
 	@pkg-config --exists mpfr || { echo "touchstone: missing: mpfr. As root: make deps"; exit 2; }
 	@$(MAKE) $(JOBS) --no-print-directory $(B)/tests/exhaustive
 	$(B)/tests/exhaustive $(or $(EXHAUSTIVE),$(RECORD))
+
+# A few ratios beside those of docs/performance.json: shows what got slower, on a machine like its own; fails nothing.
+BENCH = $(B)/touchstone bench --footprint cache --seconds 0.3
+bench: all
+	$(BENCH) --op matmul_a64s8 --shape 8,3584,1024 --json $(B)/bench.json
+	-$(B)/touchstone bench --compare docs/performance.json $(B)/bench.json --tolerance 0.3
 
 # One tier failing hides no other.
 nightly: all
@@ -236,6 +243,6 @@ neon:
 
 run-tests: $(B)/touchstone $(TESTS)
 
-.PHONY: all built deps need check test mutants fuzz fuzz-targets exhaustive nightly golden install uninstall clean run-tests neon
+.PHONY: all built deps need check test mutants fuzz fuzz-targets exhaustive bench nightly golden install uninstall clean run-tests neon
 .PRECIOUS: $(B)/tests/%.o
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

@@ -7,7 +7,7 @@
 #include "rehearse.h"
 
 /* Less than SMALL bytes stay in the innermost cache, whose bandwidth limits nothing. */
-enum { MOST_SCHEDULES = 32, PART = 64, SMALL = 1 << 16 };
+enum { MOST_SCHEDULES = 32, PART = 8, SMALL = 1 << 16 };
 
 /* One schedule on the copies of its own layout. */
 typedef struct {
