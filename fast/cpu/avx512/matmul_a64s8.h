@@ -117,10 +117,6 @@ TS_INLINE void ts_a64_dots(int R, int bits, const uint8_t *block, const int8_t *
         D[r] = other ? ts_add_i16(c[r], c[other + r]) : c[r];
 }
 
-/* o[R][16] = the slice's chains of R <= 8 or R = 12 rows and the 16 outputs of a panel. */
-void ts_avx512_a64_slice(int R, const ts_matrix *w, const uint8_t *panel, const ts_a64_x *x, ts_a64_span span,
-                         float *o);
-
 /* Slice z of n values o joins the balanced tree. part[l] is a sum over 2^l slices that waits for its neighbour, at
  * most one a level; after the last slice o holds the whole sum. */
 TS_INLINE void ts_a64_join(int64_t z, int64_t n, float *o, float *const part[TS_A64_LEVELS])

@@ -3,7 +3,14 @@
 /* A block of TILES tiles of rows and PANELS panels. One slice of its activations lies in L2, copied so that a
  * tile's are side by side, and one of a panel in L1; the sums of slices that wait for their neighbour lie in L2
  * too. */
-enum { TALL = 12, TILES = 8, ROWS = TILES * TALL, PANELS = 32, BLOCK = ROWS * TS_A64_ROWS, MOST_GROUPS = 64 };
+enum {
+    TALL = TS_A64_TALLEST,
+    TILES = 8,
+    ROWS = TILES * TALL,
+    PANELS = 32,
+    BLOCK = ROWS * TS_A64_ROWS,
+    MOST_GROUPS = 64
+};
 
 /* Group g of a tile: 64 codes of each row, then the steps, then the sums. */
 typedef struct {
