@@ -10,10 +10,10 @@
 
 #define MAP_OP(op, file, how) \
     [op] = {file, how, 1, sizeof(ts_map_args), {DIM(ts_map_args, n)}, {{0}}, \
-            {REAL(ts_map_args, x, TS_IN, "n"), REAL(ts_map_args, y, TS_OUT, "n")}, "n", ""}
+            {REAL(ts_map_args, x, TS_IN, "n"), REAL(ts_map_args, y, TS_OUT, "n")}, "n", "", false}
 #define ZIP_OP(op, file) \
     [op] = {file, "elementwise", 1, sizeof(ts_zip_args), {DIM(ts_zip_args, n)}, {{0}}, \
-            {REAL(ts_zip_args, a, TS_IN, "n"), REAL(ts_zip_args, b, TS_IN, "n"), REAL(ts_zip_args, y, TS_OUT, "n")}, "n", ""}
+            {REAL(ts_zip_args, a, TS_IN, "n"), REAL(ts_zip_args, b, TS_IN, "n"), REAL(ts_zip_args, y, TS_OUT, "n")}, "n", "", false}
 #define GDN_OP(op, file, how) \
     [op] = {file, how, 1, sizeof(ts_gdn_args), \
             {DIM(ts_gdn_args, T), DIM(ts_gdn_args, Hk), DIM(ts_gdn_args, Hv), DIM(ts_gdn_args, Dk), \
@@ -21,7 +21,7 @@
             {REAL(ts_gdn_args, q, TS_IN, "T", "Hk", "Dk"), REAL(ts_gdn_args, k, TS_IN, "T", "Hk", "Dk"), \
              REAL(ts_gdn_args, v, TS_IN, "T", "Hv", "Dv"), REAL(ts_gdn_args, g, TS_IN, "T", "Hv"), \
              REAL(ts_gdn_args, beta, TS_IN, "T", "Hv"), REAL(ts_gdn_args, state, TS_INOUT, "Hv", "Dk", "Dv"), \
-             REAL(ts_gdn_args, o, TS_OUT, "T", "Hv", "Dv")}, "Hv", "+pos Hv%Hk"}
+             REAL(ts_gdn_args, o, TS_OUT, "T", "Hv", "Dv")}, "Hv", "+pos Hv%Hk", false}
 
 const ts_op ts_op_table[TS_OP_COUNT] = {
     MAP_OP(TS_OP_EXP, "exp", "elementwise"),
@@ -35,73 +35,73 @@ const ts_op ts_op_table[TS_OP_COUNT] = {
     [TS_OP_EMBED] = {"embed", "elementwise", 1, sizeof(ts_embed_args),
         {DIM(ts_embed_args, T), DIM(ts_embed_args, V), DIM(ts_embed_args, C)}, {{0}},
         {FIELD(ts_embed_args, id, TS_IN, TS_FIELD_I32, "T"), FIELD(ts_embed_args, w, TS_IN, TS_FIELD_MATRIX, "V", "C"),
-         REAL(ts_embed_args, y, TS_OUT, "T", "C")}, "T", ""},
+         REAL(ts_embed_args, y, TS_OUT, "T", "C")}, "T", "", false},
     [TS_OP_RMSNORM] = {"rmsnorm", "dot32", 1, sizeof(ts_rmsnorm_args),
         {DIM(ts_rmsnorm_args, T), DIM(ts_rmsnorm_args, n), DIM(ts_rmsnorm_args, centred)}, {DIM(ts_rmsnorm_args, eps)},
-        {REAL(ts_rmsnorm_args, x, TS_IN, "T", "n"), REAL(ts_rmsnorm_args, w, TS_IN, "n"), REAL(ts_rmsnorm_args, y, TS_OUT, "T", "n")}, "T", "+centred centred<=1"},
+        {REAL(ts_rmsnorm_args, x, TS_IN, "T", "n"), REAL(ts_rmsnorm_args, w, TS_IN, "n"), REAL(ts_rmsnorm_args, y, TS_OUT, "T", "n")}, "T", "+centred centred<=1", false},
     [TS_OP_L2NORM] = {"l2norm", "dot32", 1, sizeof(ts_l2norm_args),
         {DIM(ts_l2norm_args, T), DIM(ts_l2norm_args, H), DIM(ts_l2norm_args, D)}, {DIM(ts_l2norm_args, eps), DIM(ts_l2norm_args, scale)},
-        {REAL(ts_l2norm_args, x, TS_IN, "T", "H", "D"), REAL(ts_l2norm_args, y, TS_OUT, "T", "H", "D")}, "T*H", ""},
+        {REAL(ts_l2norm_args, x, TS_IN, "T", "H", "D"), REAL(ts_l2norm_args, y, TS_OUT, "T", "H", "D")}, "T*H", "", false},
     [TS_OP_GATED_NORM] = {"gated_norm", "dot32", 1, sizeof(ts_gated_norm_args),
         {DIM(ts_gated_norm_args, T), DIM(ts_gated_norm_args, H), DIM(ts_gated_norm_args, D)}, {DIM(ts_gated_norm_args, eps)},
         {REAL(ts_gated_norm_args, x, TS_IN, "T", "H", "D"), REAL(ts_gated_norm_args, w, TS_IN, "D"),
-         REAL(ts_gated_norm_args, z, TS_IN, "T", "H", "D"), REAL(ts_gated_norm_args, y, TS_OUT, "T", "H", "D")}, "T*H", ""},
+         REAL(ts_gated_norm_args, z, TS_IN, "T", "H", "D"), REAL(ts_gated_norm_args, y, TS_OUT, "T", "H", "D")}, "T*H", "", false},
     [TS_OP_CONV1D] = {"conv1d", "taps", 1, sizeof(ts_conv1d_args),
         {DIM(ts_conv1d_args, T), DIM(ts_conv1d_args, C), DIM(ts_conv1d_args, W)}, {{0}},
         {REAL(ts_conv1d_args, x, TS_IN, "T", "C"), REAL(ts_conv1d_args, w, TS_IN, "C", "W"),
-         REAL(ts_conv1d_args, state, TS_INOUT, "C", "W"), REAL(ts_conv1d_args, y, TS_OUT, "T", "C")}, "C", ""},
+         REAL(ts_conv1d_args, state, TS_INOUT, "C", "W"), REAL(ts_conv1d_args, y, TS_OUT, "T", "C")}, "C", "", false},
     [TS_OP_GDN_GATES] = {"gdn_gates", "elementwise", 1, sizeof(ts_gdn_gates_args),
         {DIM(ts_gdn_gates_args, T), DIM(ts_gdn_gates_args, H)}, {{0}},
         {REAL(ts_gdn_gates_args, a, TS_IN, "T", "H"), REAL(ts_gdn_gates_args, b, TS_IN, "T", "H"),
          REAL(ts_gdn_gates_args, A_log, TS_IN, "H"), REAL(ts_gdn_gates_args, dt_bias, TS_IN, "H"),
-         REAL(ts_gdn_gates_args, g, TS_OUT, "T", "H"), REAL(ts_gdn_gates_args, beta, TS_OUT, "T", "H")}, "T*H", ""},
+         REAL(ts_gdn_gates_args, g, TS_OUT, "T", "H"), REAL(ts_gdn_gates_args, beta, TS_OUT, "T", "H")}, "T*H", "", false},
     GDN_OP(TS_OP_GDN_STEP, "gdn_step", "gdn-step"),
     GDN_OP(TS_OP_GDN_CHUNK64, "gdn_chunk64", "gdn-chunk64"),
     [TS_OP_ROPE] = {"rope", "elementwise", 1, sizeof(ts_rope_args),
         {DIM(ts_rope_args, T), DIM(ts_rope_args, H), DIM(ts_rope_args, D), DIM(ts_rope_args, R)}, {{0}},
         {REAL(ts_rope_args, x, TS_IN, "T", "H", "D"), REAL(ts_rope_args, cos, TS_IN, "T", "R/2"),
-         REAL(ts_rope_args, sin, TS_IN, "T", "R/2"), REAL(ts_rope_args, y, TS_OUT, "T", "H", "D")}, "T*H", "R<=D R%2"},
+         REAL(ts_rope_args, sin, TS_IN, "T", "R/2"), REAL(ts_rope_args, y, TS_OUT, "T", "H", "D")}, "T*H", "R<=D R%2", false},
     [TS_OP_KV_STORE] = {"kv_store", "elementwise", 1, sizeof(ts_kv_store_args),
         {DIM(ts_kv_store_args, T), DIM(ts_kv_store_args, Hkv), DIM(ts_kv_store_args, D), DIM(ts_kv_store_args, pos)}, {{0}},
         {REAL(ts_kv_store_args, k, TS_IN, "T", "Hkv", "D"), REAL(ts_kv_store_args, v, TS_IN, "T", "Hkv", "D"),
-         FIELD(ts_kv_store_args, kv, TS_INOUT, TS_FIELD_KV, "Hkv", "D")}, "T*Hkv", "+pos"},
+         FIELD(ts_kv_store_args, kv, TS_INOUT, TS_FIELD_KV, "Hkv", "D")}, "T*Hkv", "+pos", false},
     [TS_OP_ATTENTION] = {"attention", "split128", 1, sizeof(ts_attention_args),
         {DIM(ts_attention_args, T), DIM(ts_attention_args, Hq), DIM(ts_attention_args, Hkv), DIM(ts_attention_args, D),
          DIM(ts_attention_args, parts), DIM(ts_attention_args, window)}, {DIM(ts_attention_args, scale)},
         {REAL(ts_attention_args, q, TS_IN, "T", "Hq", "D"), FIELD(ts_attention_args, pos, TS_IN, TS_FIELD_I32, "T"),
          FIELD(ts_attention_args, len, TS_IN, TS_FIELD_I32, "T"), FIELD(ts_attention_args, kv, TS_IN, TS_FIELD_KV, "Hkv", "D"),
          REAL(ts_attention_args, o, TS_OUT, "T", "Hq", "D"), REAL(ts_attention_args, m, TS_INNER, "T", "Hq", "parts"),
-         REAL(ts_attention_args, l, TS_INNER, "T", "Hq", "parts"), REAL(ts_attention_args, acc, TS_INNER, "T", "Hq", "parts", "D")}, "T*Hq", "+window Hq%Hkv"},
+         REAL(ts_attention_args, l, TS_INNER, "T", "Hq", "parts"), REAL(ts_attention_args, acc, TS_INNER, "T", "Hq", "parts", "D")}, "T*Hq", "+window Hq%Hkv", false},
     [TS_OP_MATMUL_DOT32] = {"matmul_dot32", "dot32", 1, sizeof(ts_matmul_args),
         {DIM(ts_matmul_args, T), DIM(ts_matmul_args, N), DIM(ts_matmul_args, K)}, {{0}},
         {REAL(ts_matmul_args, x, TS_IN, "T", "K"), FIELD(ts_matmul_args, w, TS_IN, TS_FIELD_MATRIX, "N", "K"),
-         REAL(ts_matmul_args, y, TS_OUT, "T", "N")}, "N", ""},
+         REAL(ts_matmul_args, y, TS_OUT, "T", "N")}, "N", "", false},
     [TS_OP_QUANTIZE_A64] = {"quantize_a64", "A64", 1, sizeof(ts_quantize_a64_args),
         {DIM(ts_quantize_a64_args, T), DIM(ts_quantize_a64_args, K)}, {{0}},
         {REAL(ts_quantize_a64_args, x, TS_IN, "T", "K"), FIELD(ts_quantize_a64_args, code, TS_OUT, TS_FIELD_I8, "T", "K"),
-         REAL(ts_quantize_a64_args, step, TS_OUT, "T", "K/64"), REAL(ts_quantize_a64_args, sum, TS_OUT, "T", "K/64")}, "T", "K%64"},
+         REAL(ts_quantize_a64_args, step, TS_OUT, "T", "K/64"), REAL(ts_quantize_a64_args, sum, TS_OUT, "T", "K/64")}, "T", "K%64", false},
     [TS_OP_MATMUL_A64S8] = {"matmul_a64s8", "A64S8", 1, sizeof(ts_matmul_a64s8_args),
         {DIM(ts_matmul_a64s8_args, T), DIM(ts_matmul_a64s8_args, N), DIM(ts_matmul_a64s8_args, K)}, {{0}},
         {FIELD(ts_matmul_a64s8_args, code, TS_IN, TS_FIELD_I8, "T", "K"), REAL(ts_matmul_a64s8_args, step, TS_IN, "T", "K/64"),
          REAL(ts_matmul_a64s8_args, sum, TS_IN, "T", "K/64"), FIELD(ts_matmul_a64s8_args, w, TS_IN, TS_FIELD_MATRIX, "N", "K"),
-         REAL(ts_matmul_a64s8_args, y, TS_OUT, "T", "N")}, "N", "K%64"},
+         REAL(ts_matmul_a64s8_args, y, TS_OUT, "T", "N")}, "N", "K%64", false},
     [TS_OP_RMSNORM_A64] = {"rmsnorm_a64", "dot32, A64", 1, sizeof(ts_rmsnorm_a64_args),
         {DIM(ts_rmsnorm_a64_args, T), DIM(ts_rmsnorm_a64_args, n), DIM(ts_rmsnorm_a64_args, centred)}, {DIM(ts_rmsnorm_a64_args, eps)},
         {REAL(ts_rmsnorm_a64_args, x, TS_IN, "T", "n"), REAL(ts_rmsnorm_a64_args, w, TS_IN, "n"),
          FIELD(ts_rmsnorm_a64_args, code, TS_OUT, TS_FIELD_I8, "T", "n"), REAL(ts_rmsnorm_a64_args, step, TS_OUT, "T", "n/64"),
-         REAL(ts_rmsnorm_a64_args, sum, TS_OUT, "T", "n/64"), REAL(ts_rmsnorm_a64_args, y, TS_INNER, "T", "n")}, "T", "+centred centred<=1 n%64"},
+         REAL(ts_rmsnorm_a64_args, sum, TS_OUT, "T", "n/64"), REAL(ts_rmsnorm_a64_args, y, TS_INNER, "T", "n")}, "T", "+centred centred<=1 n%64", false},
     [TS_OP_GATE_UP_A64S8] = {"gate_up_a64s8", "A64S8", 1, sizeof(ts_gate_up_a64s8_args),
         {DIM(ts_gate_up_a64s8_args, T), DIM(ts_gate_up_a64s8_args, I), DIM(ts_gate_up_a64s8_args, K)}, {{0}},
         {FIELD(ts_gate_up_a64s8_args, code, TS_IN, TS_FIELD_I8, "T", "K"), REAL(ts_gate_up_a64s8_args, step, TS_IN, "T", "K/64"),
          REAL(ts_gate_up_a64s8_args, sum, TS_IN, "T", "K/64"), FIELD(ts_gate_up_a64s8_args, gate, TS_IN, TS_FIELD_MATRIX, "I", "K"),
          FIELD(ts_gate_up_a64s8_args, up, TS_IN, TS_FIELD_MATRIX, "I", "K"), REAL(ts_gate_up_a64s8_args, y, TS_OUT, "T", "I"),
-         REAL(ts_gate_up_a64s8_args, g, TS_INNER, "T", "I"), REAL(ts_gate_up_a64s8_args, u, TS_INNER, "T", "I")}, "I", "K%64"},
+         REAL(ts_gate_up_a64s8_args, g, TS_INNER, "T", "I"), REAL(ts_gate_up_a64s8_args, u, TS_INNER, "T", "I")}, "I", "K%64", false},
     [TS_OP_QKV_CONV_A64S8] = {"qkv_conv_a64s8", "A64S8, taps", 1, sizeof(ts_qkv_conv_a64s8_args),
         {DIM(ts_qkv_conv_a64s8_args, T), DIM(ts_qkv_conv_a64s8_args, C), DIM(ts_qkv_conv_a64s8_args, K), DIM(ts_qkv_conv_a64s8_args, W)}, {{0}},
         {FIELD(ts_qkv_conv_a64s8_args, code, TS_IN, TS_FIELD_I8, "T", "K"), REAL(ts_qkv_conv_a64s8_args, step, TS_IN, "T", "K/64"),
          REAL(ts_qkv_conv_a64s8_args, sum, TS_IN, "T", "K/64"), FIELD(ts_qkv_conv_a64s8_args, w, TS_IN, TS_FIELD_MATRIX, "C", "K"),
          REAL(ts_qkv_conv_a64s8_args, taps, TS_IN, "C", "W"), REAL(ts_qkv_conv_a64s8_args, state, TS_INOUT, "C", "W"),
-         REAL(ts_qkv_conv_a64s8_args, y, TS_OUT, "T", "C"), REAL(ts_qkv_conv_a64s8_args, qkv, TS_INNER, "T", "C")}, "C", "K%64"},
+         REAL(ts_qkv_conv_a64s8_args, y, TS_OUT, "T", "C"), REAL(ts_qkv_conv_a64s8_args, qkv, TS_INNER, "T", "C")}, "C", "K%64", false},
 };
 /* clang-format on */
 

@@ -83,6 +83,7 @@ typedef struct {
     const char *units; /* product of dims that is the number of independent outputs, e.g. "T*Hq" */
     const char *rules; /* what the dims must satisfy beside being positive: "Hv%Hk" (divides), "R<=D"; dims named
                           "+pos" may be 0 */
+    bool ref_only;     /* a form that only the reference computes: no schedule is demanded */
 } ts_op;
 
 extern const ts_op ts_op_table[TS_OP_COUNT];
