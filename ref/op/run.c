@@ -67,6 +67,12 @@ void ts_op_run(ts_op_id id, const void *args)
     case TS_OP_ATTENTION:
         ts_attention(args);
         break;
+    case TS_OP_MLA_ATTENTION:
+        ts_mla_attention(args);
+        break;
+    case TS_OP_MLA_ABSORBED:
+        ts_mla_absorbed(args);
+        break;
     case TS_OP_MATMUL_DOT32:
         ts_matmul_dot32(args);
         break;

@@ -23,6 +23,16 @@
              REAL(ts_gdn_args, beta, TS_IN, "T", "Hv"), REAL(ts_gdn_args, state, TS_INOUT, "Hv", "Dk", "Dv"), \
              REAL(ts_gdn_args, o, TS_OUT, "T", "Hv", "Dv")}, "Hv", "+pos Hv%Hk", false}
 
+#define MLA_OP(op, file, how, width, ...) \
+    [op] = {file, how, 1, sizeof(ts_mla_args), \
+            {DIM(ts_mla_args, T), DIM(ts_mla_args, H), DIM(ts_mla_args, Dn), DIM(ts_mla_args, Dr), DIM(ts_mla_args, Dv), \
+             DIM(ts_mla_args, R), DIM(ts_mla_args, parts)}, {DIM(ts_mla_args, scale)}, \
+            {REAL(ts_mla_args, q, TS_IN, "T", "H", "Dn+Dr"), FIELD(ts_mla_args, pos, TS_IN, TS_FIELD_I32, "T"), \
+             FIELD(ts_mla_args, len, TS_IN, TS_FIELD_I32, "T"), FIELD(ts_mla_args, kv, TS_IN, TS_FIELD_KV, "1", "R+Dr"), \
+             FIELD(ts_mla_args, w, TS_IN, TS_FIELD_MATRIX, "Dn+Dv*H", "R"), REAL(ts_mla_args, o, TS_OUT, "T", "H", "Dv"), \
+             REAL(ts_mla_args, m, TS_INNER, "T", "H", "parts"), REAL(ts_mla_args, l, TS_INNER, "T", "H", "parts"), \
+             REAL(ts_mla_args, acc, TS_INNER, "T", "H", "parts", width), __VA_ARGS__}, "T*H", "+Dr", true}
+
 const ts_op ts_op_table[TS_OP_COUNT] = {
     MAP_OP(TS_OP_EXP, "exp", "elementwise"),
     MAP_OP(TS_OP_SIGMOID, "sigmoid", "elementwise"),
@@ -72,6 +82,9 @@ const ts_op ts_op_table[TS_OP_COUNT] = {
          FIELD(ts_attention_args, len, TS_IN, TS_FIELD_I32, "T"), FIELD(ts_attention_args, kv, TS_IN, TS_FIELD_KV, "Hkv", "D"),
          REAL(ts_attention_args, o, TS_OUT, "T", "Hq", "D"), REAL(ts_attention_args, m, TS_INNER, "T", "Hq", "parts"),
          REAL(ts_attention_args, l, TS_INNER, "T", "Hq", "parts"), REAL(ts_attention_args, acc, TS_INNER, "T", "Hq", "parts", "D")}, "T*Hq", "+window Hq%Hkv", false},
+    MLA_OP(TS_OP_MLA_ATTENTION, "mla_attention", "dot32, split128", "Dv", {0}),
+    MLA_OP(TS_OP_MLA_ABSORBED, "mla_absorbed", "chain, split128, dot32", "R", REAL(ts_mla_args, ql, TS_OUT, "T", "H", "R"),
+           REAL(ts_mla_args, ol, TS_OUT, "T", "H", "R")),
     [TS_OP_MATMUL_DOT32] = {"matmul_dot32", "dot32", 1, sizeof(ts_matmul_args),
         {DIM(ts_matmul_args, T), DIM(ts_matmul_args, N), DIM(ts_matmul_args, K)}, {{0}},
         {REAL(ts_matmul_args, x, TS_IN, "T", "K"), FIELD(ts_matmul_args, w, TS_IN, TS_FIELD_MATRIX, "N", "K"),
@@ -123,14 +136,14 @@ static int64_t named_dim(const ts_op *op, const void *args, const char *name, si
 
 int64_t ts_op_dim(const ts_op *op, const void *args, const char *expr)
 {
-    size_t len = strcspn(expr, "*/");
+    size_t len = strcspn(expr, "*/+");
     int64_t value = named_dim(op, args, expr, len);
     while (expr[len]) {
         char sign = expr[len];
         expr += len + 1;
-        len = strcspn(expr, "*/");
+        len = strcspn(expr, "*/+");
         int64_t next = named_dim(op, args, expr, len);
-        value = sign == '*' ? value * next : value / next;
+        value = sign == '*' ? value * next : sign == '/' ? value / next : value + next;
     }
     return value;
 }
