@@ -94,6 +94,8 @@ static ts_status check_usage(job *j, ts_error *err)
     j->s.id = ts_op_find(strcmp(j->op, "matmul") == 0 ? "matmul_dot32" : j->op);
     if (j->s.id == TS_OP_COUNT)
         return ts_fail(err, TS_USAGE, NULL, "--op", "'%s' is no operation (touchstone op --list)", j->op);
+    if (j->s.id == TS_OP_MLA_ATTENTION || j->s.id == TS_OP_MLA_ABSORBED)
+        return ts_fail(err, TS_USAGE, NULL, "--op", "%s reads a latent cache, which files cannot hold yet", j->op);
     if (ts_op_wants_weight(j->s.id) && !j->weight)
         return ts_fail(err, TS_USAGE, NULL, "--weight", "is required: %s has several", j->op);
     if (!ts_op_wants_weight(j->s.id) && j->weight)

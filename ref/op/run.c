@@ -123,6 +123,11 @@ void ts_op_run(ts_op_id id, const void *args)
         break;
     case TS_OP_ATTENTION_SOFTMAX_GGML:
         ts_attention_softmax_ggml(args);
+    case TS_OP_MLA_ATTENTION:
+        ts_mla_attention(args);
+        break;
+    case TS_OP_MLA_ABSORBED:
+        ts_mla_absorbed(args);
         break;
     case TS_OP_MATMUL_DOT32:
         ts_matmul_dot32(args);

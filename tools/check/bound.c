@@ -61,6 +61,10 @@ static ts_status fill(ts_op_id op, const void *a, const float *state, const char
         break;
     case TS_OP_ATTENTION:
         return ts_bound_attention(a, field, bound, err);
+    case TS_OP_MLA_ATTENTION:
+        return ts_bound_mla_attention(a, field, bound, err);
+    case TS_OP_MLA_ABSORBED:
+        return ts_bound_mla_absorbed(a, field, bound, err);
     case TS_OP_MATMUL_DOT32:
         ts_bound_matmul_dot32(a, bound);
         break;

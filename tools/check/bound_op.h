@@ -21,6 +21,7 @@ void ts_bound_rmsnorm(const ts_rmsnorm_args *a, double *bound);
 void ts_bound_l2norm(const ts_l2norm_args *a, double *bound);
 void ts_bound_gated_norm(const ts_gated_norm_args *a, double *bound);
 
+ts_err ts_err_weight(const ts_matrix *w, int64_t n, int64_t k); /* exact, or one fma of MLX */
 void ts_bound_embed(const ts_embed_args *a, double *bound);
 void ts_bound_matmul_dot32(const ts_matmul_args *a, double *bound);
 void ts_bound_quantize_a64(const ts_quantize_a64_args *a, const char *field, double *bound);
@@ -36,5 +37,7 @@ ts_status ts_bound_gdn_chunk64(const ts_gdn_args *a, const float *state, const c
                                ts_error *err);
 
 ts_status ts_bound_attention(const ts_attention_args *a, const char *field, double *bound, ts_error *err);
+ts_status ts_bound_mla_attention(const ts_mla_args *a, const char *field, double *bound, ts_error *err);
+ts_status ts_bound_mla_absorbed(const ts_mla_args *a, const char *field, double *bound, ts_error *err);
 
 #endif

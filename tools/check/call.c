@@ -122,6 +122,14 @@ static bool all_in(const int32_t *x, int64_t n, int64_t lo, int64_t hi)
     return in;
 }
 
+/* Rows of attention that see only keys the case has filled, in partitions it has. */
+static const char *rows_in(const ts_call *c, int64_t T, int64_t parts, const int32_t *pos, const int32_t *len)
+{
+    int64_t most = c->kv_filled < 128 * parts ? c->kv_filled : 128 * parts;
+    return all_in(pos, T, 0, 1 << 24) && all_in(len, T, 0, most) ? NULL
+                                                                 : "keys past those in the cache, or past parts";
+}
+
 /* What no coding checks, because the engine never lets it happen: indexes outside, matrices of another class. */
 static const char *wrong_contents(const ts_call *c)
 {
@@ -136,10 +144,11 @@ static const char *wrong_contents(const ts_call *c)
     }
     if (id == TS_OP_ATTENTION) {
         const ts_attention_args *a = c->args;
-        int64_t most = c->kv_filled < 128 * a->parts ? c->kv_filled : 128 * a->parts;
-        return all_in(a->pos, a->T, 0, 1 << 24) && all_in(a->len, a->T, 0, most)
-                   ? NULL
-                   : "keys past those in the cache, or past parts";
+        return rows_in(c, a->T, a->parts, a->pos, a->len);
+    }
+    if (id == TS_OP_MLA_ATTENTION || id == TS_OP_MLA_ABSORBED) {
+        const ts_mla_args *a = c->args;
+        return rows_in(c, a->T, a->parts, a->pos, a->len);
     }
     bool codes = id == TS_OP_MATMUL_A64S8 || id == TS_OP_GATE_UP_A64S8 || id == TS_OP_QKV_CONV_A64S8;
     for (int i = 0; codes && i < TS_MATRICES && c->matrix[i].N > 0; i++) {

@@ -121,6 +121,21 @@ typedef struct {
     ts_real *o, *m, *l, *acc;
 } ts_attention_args;
 
+/* Latent attention, mla_attention and mla_absorbed. kv holds one row a token, one head of R + Dr channels, in kv.k: the
+ * normalised latent, then the part of the key that all heads share; kv.v is not used and may be NULL, and kv_store
+ * with Hkv = 1, D = R + Dr fills it. q [T,H,Dn+Dr]; w [H*(Dn+Dv),R] as kv_b_proj has it: per head Dn rows that make
+ * keys, then Dv that make values; o [T,H,Dv]; pos, len, parts, scale as above. mla_absorbed writes ql, ol [T,H,R] as
+ * well, mla_attention leaves them alone. Inner: m, l [T,H,parts], acc [T,H,parts,Dv], absorbed [T,H,parts,R]. */
+typedef struct {
+    int64_t T, H, Dn, Dr, Dv, R, parts;
+    double scale;
+    const ts_real *q;
+    const int32_t *pos, *len;
+    ts_kv kv;
+    const ts_matrix *w;
+    ts_real *o, *ql, *ol, *m, *l, *acc;
+} ts_mla_args;
+
 /* y[T,N] = x[T,K] w[N,K]^T */
 typedef struct {
     int64_t T, N, K;

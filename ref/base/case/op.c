@@ -65,6 +65,16 @@
         {REAL(ts_matmul_args, x, TS_IN, "T", "K"), FIELD(ts_matmul_args, w, TS_IN, TS_FIELD_MATRIX, "N", "K"), \
          REAL(ts_matmul_args, y, TS_OUT, "T", "N")}, "N", "", only}
 
+#define MLA_OP(op, file, how, width, ...) \
+    [op] = {file, how, 1, sizeof(ts_mla_args), \
+            {DIM(ts_mla_args, T), DIM(ts_mla_args, H), DIM(ts_mla_args, Dn), DIM(ts_mla_args, Dr), DIM(ts_mla_args, Dv), \
+             DIM(ts_mla_args, R), DIM(ts_mla_args, parts)}, {DIM(ts_mla_args, scale)}, \
+            {REAL(ts_mla_args, q, TS_IN, "T", "H", "Dn+Dr"), FIELD(ts_mla_args, pos, TS_IN, TS_FIELD_I32, "T"), \
+             FIELD(ts_mla_args, len, TS_IN, TS_FIELD_I32, "T"), FIELD(ts_mla_args, kv, TS_IN, TS_FIELD_KV, "1", "R+Dr"), \
+             FIELD(ts_mla_args, w, TS_IN, TS_FIELD_MATRIX, "Dn+Dv*H", "R"), REAL(ts_mla_args, o, TS_OUT, "T", "H", "Dv"), \
+             REAL(ts_mla_args, m, TS_INNER, "T", "H", "parts"), REAL(ts_mla_args, l, TS_INNER, "T", "H", "parts"), \
+             REAL(ts_mla_args, acc, TS_INNER, "T", "H", "parts", width), __VA_ARGS__}, "T*H", "+Dr", true}
+
 const ts_op ts_op_table[TS_OP_COUNT] = {
     MAP_OP(TS_OP_EXP, "exp", "elementwise", false),
     MAP_OP(TS_OP_SIGMOID, "sigmoid", "elementwise", false),
@@ -111,6 +121,9 @@ const ts_op ts_op_table[TS_OP_COUNT] = {
     ATTENTION_OP(TS_OP_ATTENTION_FLASH_GGML, "attention_flash_ggml", "running", true),
     ATTENTION_OP(TS_OP_ATTENTION_TILED_GGML, "attention_tiled_ggml", "tile64", true),
     ATTENTION_OP(TS_OP_ATTENTION_SOFTMAX_GGML, "attention_softmax_ggml", "eager", true),
+    MLA_OP(TS_OP_MLA_ATTENTION, "mla_attention", "dot32, split128", "Dv", {0}),
+    MLA_OP(TS_OP_MLA_ABSORBED, "mla_absorbed", "chain, split128, dot32", "R", REAL(ts_mla_args, ql, TS_OUT, "T", "H", "R"),
+           REAL(ts_mla_args, ol, TS_OUT, "T", "H", "R")),
     MATMUL_OP(TS_OP_MATMUL_DOT32, "matmul_dot32", "dot32", false),
     MATMUL_OP(TS_OP_MATMUL_MLX, "matmul_mlx", "groups", true),
     MATMUL_OP(TS_OP_MATMUL_MLX_BF16, "matmul_mlx_bf16", "chain", true),
@@ -161,14 +174,14 @@ static int64_t named_dim(const ts_op *op, const void *args, const char *name, si
 
 int64_t ts_op_dim(const ts_op *op, const void *args, const char *expr)
 {
-    size_t len = strcspn(expr, "*/");
+    size_t len = strcspn(expr, "*/+");
     int64_t value = named_dim(op, args, expr, len);
     while (expr[len]) {
         char sign = expr[len];
         expr += len + 1;
-        len = strcspn(expr, "*/");
+        len = strcspn(expr, "*/+");
         int64_t next = named_dim(op, args, expr, len);
-        value = sign == '*' ? value * next : value / next;
+        value = sign == '*' ? value * next : sign == '/' ? value / next : value + next;
     }
     return value;
 }

@@ -47,6 +47,8 @@ typedef enum {
     TS_OP_ATTENTION_FLASH_GGML,
     TS_OP_ATTENTION_TILED_GGML,
     TS_OP_ATTENTION_SOFTMAX_GGML,
+    TS_OP_MLA_ATTENTION,
+    TS_OP_MLA_ABSORBED,
     TS_OP_MATMUL_DOT32,
     TS_OP_MATMUL_MLX,
     TS_OP_MATMUL_MLX_BF16,
@@ -78,7 +80,7 @@ typedef struct {
     ts_role role;
     ts_field_kind kind;
     size_t offset;      /* in the args struct */
-    const char *dim[4]; /* names of dims, "K/64" style quotients, or NULL */
+    const char *dim[4]; /* names of dims, "K/64" or "Dn+Dv*H" (from left to right), or NULL */
 } ts_field;
 
 typedef struct {
@@ -112,7 +114,8 @@ extern const ts_op ts_op_table[TS_OP_COUNT];
 /* TS_OP_COUNT if there is none. */
 ts_op_id ts_op_find(const char *name);
 
-int64_t ts_op_dim(const ts_op *op, const void *args, const char *expr); /* "T", "T*Hq", "K/64" */
+/* "T", "T*Hq", "K/64"; from left to right: "Dn+Dv*H" is (Dn + Dv) H. */
+int64_t ts_op_dim(const ts_op *op, const void *args, const char *expr);
 int64_t ts_op_units(const ts_op *op, const void *args);
 /* Are the dims in args positive, within 2^24, and do they follow op->rules? If not, *rule says which fails. */
 bool ts_op_dims_ok(const ts_op *op, const void *args, const char **rule);
