@@ -123,6 +123,7 @@ void ts_op_run(ts_op_id id, const void *args)
         break;
     case TS_OP_ATTENTION_SOFTMAX_GGML:
         ts_attention_softmax_ggml(args);
+        break;
     case TS_OP_MLA_ATTENTION:
         ts_mla_attention(args);
         break;
