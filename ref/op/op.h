@@ -36,6 +36,8 @@ void ts_gdn_chunk64(const ts_gdn_args *a);
 void ts_rope(const ts_rope_args *a);
 void ts_kv_store(const ts_kv_store_args *a);
 void ts_attention(const ts_attention_args *a);
+void ts_attention_partial(const ts_attention_args *a);
+void ts_attention_merge(const ts_attention_merge_args *a);
 void ts_mla_attention(const ts_mla_args *a);
 void ts_mla_absorbed(const ts_mla_args *a);
 void ts_matmul_dot32(const ts_matmul_args *a);

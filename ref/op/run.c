@@ -67,6 +67,12 @@ void ts_op_run(ts_op_id id, const void *args)
     case TS_OP_ATTENTION:
         ts_attention(args);
         break;
+    case TS_OP_ATTENTION_PARTIAL:
+        ts_attention_partial(args);
+        break;
+    case TS_OP_ATTENTION_MERGE:
+        ts_attention_merge(args);
+        break;
     case TS_OP_MLA_ATTENTION:
         ts_mla_attention(args);
         break;

@@ -142,7 +142,7 @@ static const char *wrong_contents(const ts_call *c)
         const ts_kv_store_args *a = c->args;
         return a->pos + a->T <= c->kv_capacity ? NULL : "tokens past the capacity of the cache";
     }
-    if (id == TS_OP_ATTENTION) {
+    if (id == TS_OP_ATTENTION || id == TS_OP_ATTENTION_PARTIAL) {
         const ts_attention_args *a = c->args;
         return rows_in(c, a->T, a->parts, a->pos, a->len);
     }

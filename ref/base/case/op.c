@@ -23,6 +23,16 @@
              REAL(ts_gdn_args, beta, TS_IN, "T", "Hv"), REAL(ts_gdn_args, state, TS_INOUT, "Hv", "Dk", "Dv"), \
              REAL(ts_gdn_args, o, TS_OUT, "T", "Hv", "Dv")}, "Hv", "+pos Hv%Hk", false}
 
+#define RECORDS(role) \
+    REAL(ts_attention_args, m, role, "T", "Hq", "parts"), REAL(ts_attention_args, l, role, "T", "Hq", "parts"), \
+    REAL(ts_attention_args, acc, role, "T", "Hq", "parts", "D")
+#define ATTENTION_OP(op, file, ref_only, ...) \
+    [op] = {file, "split128", 1, sizeof(ts_attention_args), \
+            {DIM(ts_attention_args, T), DIM(ts_attention_args, Hq), DIM(ts_attention_args, Hkv), DIM(ts_attention_args, D), \
+             DIM(ts_attention_args, parts), DIM(ts_attention_args, window)}, {DIM(ts_attention_args, scale)}, \
+            {REAL(ts_attention_args, q, TS_IN, "T", "Hq", "D"), FIELD(ts_attention_args, pos, TS_IN, TS_FIELD_I32, "T"), \
+             FIELD(ts_attention_args, len, TS_IN, TS_FIELD_I32, "T"), FIELD(ts_attention_args, kv, TS_IN, TS_FIELD_KV, "Hkv", "D"), \
+             __VA_ARGS__}, "T*Hq", "+window Hq%Hkv", ref_only}
 #define MLA_OP(op, file, how, width, ...) \
     [op] = {file, how, 1, sizeof(ts_mla_args), \
             {DIM(ts_mla_args, T), DIM(ts_mla_args, H), DIM(ts_mla_args, Dn), DIM(ts_mla_args, Dr), DIM(ts_mla_args, Dv), \
@@ -75,13 +85,15 @@ const ts_op ts_op_table[TS_OP_COUNT] = {
         {DIM(ts_kv_store_args, T), DIM(ts_kv_store_args, Hkv), DIM(ts_kv_store_args, D), DIM(ts_kv_store_args, pos)}, {{0}},
         {REAL(ts_kv_store_args, k, TS_IN, "T", "Hkv", "D"), REAL(ts_kv_store_args, v, TS_IN, "T", "Hkv", "D"),
          FIELD(ts_kv_store_args, kv, TS_INOUT, TS_FIELD_KV, "Hkv", "D")}, "T*Hkv", "+pos", false},
-    [TS_OP_ATTENTION] = {"attention", "split128", 1, sizeof(ts_attention_args),
-        {DIM(ts_attention_args, T), DIM(ts_attention_args, Hq), DIM(ts_attention_args, Hkv), DIM(ts_attention_args, D),
-         DIM(ts_attention_args, parts), DIM(ts_attention_args, window)}, {DIM(ts_attention_args, scale)},
-        {REAL(ts_attention_args, q, TS_IN, "T", "Hq", "D"), FIELD(ts_attention_args, pos, TS_IN, TS_FIELD_I32, "T"),
-         FIELD(ts_attention_args, len, TS_IN, TS_FIELD_I32, "T"), FIELD(ts_attention_args, kv, TS_IN, TS_FIELD_KV, "Hkv", "D"),
-         REAL(ts_attention_args, o, TS_OUT, "T", "Hq", "D"), REAL(ts_attention_args, m, TS_INNER, "T", "Hq", "parts"),
-         REAL(ts_attention_args, l, TS_INNER, "T", "Hq", "parts"), REAL(ts_attention_args, acc, TS_INNER, "T", "Hq", "parts", "D")}, "T*Hq", "+window Hq%Hkv", false},
+    ATTENTION_OP(TS_OP_ATTENTION, "attention", false, REAL(ts_attention_args, o, TS_OUT, "T", "Hq", "D"), RECORDS(TS_INNER),
+                 REAL(ts_attention_args, M, TS_INNER, "T", "Hq"), REAL(ts_attention_args, L, TS_INNER, "T", "Hq")),
+    ATTENTION_OP(TS_OP_ATTENTION_PARTIAL, "attention_partial", true, RECORDS(TS_OUT)),
+    [TS_OP_ATTENTION_MERGE] = {"attention_merge", "split128", 1, sizeof(ts_attention_merge_args),
+        {DIM(ts_attention_merge_args, T), DIM(ts_attention_merge_args, Hq), DIM(ts_attention_merge_args, D),
+         DIM(ts_attention_merge_args, parts)}, {{0}},
+        {REAL(ts_attention_merge_args, m, TS_IN, "T", "Hq", "parts"), REAL(ts_attention_merge_args, l, TS_IN, "T", "Hq", "parts"),
+         REAL(ts_attention_merge_args, acc, TS_IN, "T", "Hq", "parts", "D"), REAL(ts_attention_merge_args, o, TS_OUT, "T", "Hq", "D"),
+         REAL(ts_attention_merge_args, M, TS_OUT, "T", "Hq"), REAL(ts_attention_merge_args, L, TS_OUT, "T", "Hq")}, "T*Hq", "", true},
     MLA_OP(TS_OP_MLA_ATTENTION, "mla_attention", "dot32, split128", "Dv", {0}),
     MLA_OP(TS_OP_MLA_ABSORBED, "mla_absorbed", "chain, split128, dot32", "R", REAL(ts_mla_args, ql, TS_OUT, "T", "H", "R"),
            REAL(ts_mla_args, ol, TS_OUT, "T", "H", "R")),
