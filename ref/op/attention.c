@@ -24,23 +24,42 @@ static void value(const void *args, int64_t h, int64_t j, int64_t c0, int64_t n,
     ts_kv_read(&a->kv, a->kv.v, ts_kv_index(&a->kv, a->Hkv, a->D, j, h / (a->Hq / a->Hkv)) + c0, n, v);
 }
 
+static ts_split_row row_of(const ts_attention_args *a, int64_t t, int64_t h)
+{
+    ts_split_row r = {.args = a, .t = t, .h = h, .D = a->D, .score = score, .value = value};
+    ts_split_seen(&r, a->pos[t], a->len[t], a->window);
+    return r;
+}
+
 /* o = softmax(q k^T scale) v, causal, over the paged cache, in partitions of 128 logical keys: the page
  * table says where a key lies and nothing else. Query head h reads kv head h / (Hq/Hkv); partitions and their
  * merge are split128.c's. A row's bits depend neither on the other rows nor on `parts`, which
  * must cover every key seen.
  *
  * q, o [T,Hq,D]; pos, len [T]; inner m, l [T,Hq,parts], acc [T,Hq,parts,D]; a partition without keys is
- * (-inf, 0, +0). Rounded: every fma and sum of the dot, the product with scale, s - m, exp, every sum of
+ * (-inf, 0, +0); inner M, L [T,Hq]: log sum exp(s) is M + log L, and a row without keys has (-inf, 0) and o = +0.
+ * Rounded: every fma and sum of the dot, the product with scale, s - m, exp, every sum of
  * l and fma of acc (keys ascending, from +0), m - M, exp, the fma of L and O, the quotient. Q and the
  * weights are never rounded to a narrower type. */
 void ts_attention(const ts_attention_args *a)
 {
-    for (int64_t t = 0; t < a->T; t++)
-        for (int64_t h = 0; h < a->Hq; h++) {
-            ts_split_row r = {.args = a, .t = t, .h = h, .D = a->D, .score = score, .value = value};
-            int64_t row = t * a->Hq + h, record = row * a->parts;
-            ts_split_seen(&r, a->pos[t], a->len[t], a->window);
-            ts_split_attend(&r, a->parts, a->o + row * a->D, a->m ? a->m + record : NULL,
-                            a->l ? a->l + record : NULL, a->acc ? a->acc + record * a->D : NULL);
-        }
+    const ts_split_out all = {a->o, a->m, a->l, a->acc, a->M, a->L};
+    for (int64_t i = 0; i < a->T * a->Hq; i++) {
+        ts_split_row r = row_of(a, i / a->Hq, i % a->Hq);
+        ts_split_out out = ts_split_at(&all, i, a->parts, a->D);
+        ts_split_attend(&r, a->parts, &out);
+    }
+}
+
+/* The records m, l [T,Hq,parts], acc [T,Hq,parts,D] of attention, as outputs; o, M and L are not looked at.
+ * attention_merge of them is attention, bit for bit. Rounded: as in attention, up to acc. */
+void ts_attention_partial(const ts_attention_args *a)
+{
+    const ts_split_out all = {.m = a->m, .l = a->l, .acc = a->acc};
+    for (int64_t i = 0; i < a->T * a->Hq; i++) {
+        ts_split_row r = row_of(a, i / a->Hq, i % a->Hq);
+        ts_split_out out = ts_split_at(&all, i, a->parts, a->D);
+        for (int64_t p = 0; p < a->parts; p++)
+            ts_split_partial(&r, p, out.m + p, out.l + p, out.acc + p * a->D);
+    }
 }

@@ -29,10 +29,10 @@ static inline ts_real ts_mla_expand(const ts_mla_args *a, int64_t j, int64_t n)
 /* Row r->t, head r->h into out [T,H,r->D]. */
 static inline void ts_mla_attend(const ts_mla_args *a, ts_split_row *r, ts_real *out)
 {
-    int64_t row = r->t * a->H + r->h, record = row * a->parts;
+    const ts_split_out all = {.o = out, .m = a->m, .l = a->l, .acc = a->acc};
+    ts_split_out row = ts_split_at(&all, r->t * a->H + r->h, a->parts, r->D);
     ts_split_seen(r, a->pos[r->t], a->len[r->t], 0);
-    ts_split_attend(r, a->parts, out + row * r->D, a->m ? a->m + record : NULL, a->l ? a->l + record : NULL,
-                    a->acc ? a->acc + record * r->D : NULL);
+    ts_split_attend(r, a->parts, &row);
 }
 
 #endif

@@ -57,6 +57,8 @@ void ts_attention_bf16(const ts_attention_args *a);
 void ts_attention_flash_ggml(const ts_attention_args *a);
 void ts_attention_tiled_ggml(const ts_attention_args *a);
 void ts_attention_softmax_ggml(const ts_attention_args *a);
+void ts_attention_partial(const ts_attention_args *a);
+void ts_attention_merge(const ts_attention_merge_args *a);
 void ts_mla_attention(const ts_mla_args *a);
 void ts_mla_absorbed(const ts_mla_args *a);
 void ts_matmul_dot32(const ts_matmul_args *a);

@@ -124,6 +124,12 @@ void ts_op_run(ts_op_id id, const void *args)
     case TS_OP_ATTENTION_SOFTMAX_GGML:
         ts_attention_softmax_ggml(args);
         break;
+    case TS_OP_ATTENTION_PARTIAL:
+        ts_attention_partial(args);
+        break;
+    case TS_OP_ATTENTION_MERGE:
+        ts_attention_merge(args);
+        break;
     case TS_OP_MLA_ATTENTION:
         ts_mla_attention(args);
         break;

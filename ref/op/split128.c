@@ -75,10 +75,20 @@ static void join(const ts_split_row *r, const partition *x, ts_real g, ts_real *
     }
 }
 
+static void finish(int64_t D, ts_real M, ts_real L, const ts_split_out *out)
+{
+    for (int64_t c = 0; c < D && L != 0; c++)
+        out->o[c] = out->o[c] / L;
+    if (out->M)
+        *out->M = M;
+    if (out->L)
+        *out->L = L;
+}
+
 /* M = max m over the partitions with l != 0, that is, with a key (a NaN must show); over those, ascending: g =
  * exp(m - M), L = L + g l, O = O + g acc; then O / L, or +0 without a key. Partitions are evaluated twice (for M,
  * and again for the rest) so that nothing of the length of the context is kept. */
-void ts_split_attend(const ts_split_row *r, int64_t parts, ts_real *o, ts_real *m, ts_real *l, ts_real *acc)
+void ts_split_attend(const ts_split_row *r, int64_t parts, const ts_split_out *out)
 {
     ts_real M = -(ts_real)INFINITY, L = 0;
     for (int64_t p = 0; p < parts; p++) {
@@ -87,18 +97,49 @@ void ts_split_attend(const ts_split_row *r, int64_t parts, ts_real *o, ts_real *
             M = x.m;
     }
     for (int64_t c = 0; c < r->D; c++)
-        o[c] = 0;
+        out->o[c] = 0;
     for (int64_t p = 0; p < parts; p++) {
         partition x = weigh(r, p);
         ts_real g = x.l != 0 ? ts_exp(x.m - M) : 0;
         if (x.l != 0)
             L = ts_fma(g, x.l, L);
-        if (m)
-            m[p] = x.m;
-        if (l)
-            l[p] = x.l;
-        join(r, &x, g, o, acc ? acc + p * r->D : NULL);
+        if (out->m)
+            out->m[p] = x.m;
+        if (out->l)
+            out->l[p] = x.l;
+        join(r, &x, g, out->o, out->acc ? out->acc + p * r->D : NULL);
     }
-    for (int64_t c = 0; c < r->D && L != 0; c++)
-        o[c] = o[c] / L;
+    finish(r->D, M, L, out);
+}
+
+void ts_split_merge(int64_t parts, int64_t D, const ts_real *m, const ts_real *l, const ts_real *acc,
+                    const ts_split_out *out)
+{
+    ts_real M = -(ts_real)INFINITY, L = 0;
+    for (int64_t p = 0; p < parts; p++)
+        if (l[p] != 0 && m[p] > M)
+            M = m[p];
+    for (int64_t c = 0; c < D; c++)
+        out->o[c] = 0;
+    for (int64_t p = 0; p < parts; p++) {
+        if (l[p] == 0)
+            continue;
+        ts_real g = ts_exp(m[p] - M);
+        L = ts_fma(g, l[p], L);
+        for (int64_t c = 0; c < D; c++)
+            out->o[c] = ts_fma(g, acc[p * D + c], out->o[c]);
+    }
+    finish(D, M, L, out);
+}
+
+ts_split_out ts_split_at(const ts_split_out *all, int64_t i, int64_t parts, int64_t D)
+{
+    ts_split_out x = *all;
+    x.o = x.o ? x.o + i * D : NULL;
+    x.m = x.m ? x.m + i * parts : NULL;
+    x.l = x.l ? x.l + i * parts : NULL;
+    x.acc = x.acc ? x.acc + i * parts * D : NULL;
+    x.M = x.M ? x.M + i : NULL;
+    x.L = x.L ? x.L + i : NULL;
+    return x;
 }

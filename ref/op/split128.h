@@ -28,8 +28,19 @@ void ts_split_seen(ts_split_row *r, int64_t pos, int64_t len, int64_t window);
 /* One partition's record (m, l, acc[D]); without a key (-inf, 0, +0). */
 void ts_split_partial(const ts_split_row *r, int64_t p, ts_real *m, ts_real *l, ts_real *acc);
 
-/* o[D] of all partitions merged; +0 without a key. m, l [parts] and acc [parts,D] are the records, where not NULL.
- */
-void ts_split_attend(const ts_split_row *r, int64_t parts, ts_real *o, ts_real *m, ts_real *l, ts_real *acc);
+/* What a row gives: o [D]; where not NULL the records m, l [parts], acc [parts,D], and the merge's M and L. */
+typedef struct {
+    ts_real *o, *m, *l, *acc, *M, *L;
+} ts_split_out;
+
+/* All partitions merged: o is +0 without a key, and then M = -inf, L = 0. */
+void ts_split_attend(const ts_split_row *r, int64_t parts, const ts_split_out *out);
+
+/* The merge alone, of records m, l [parts], acc [parts,D]; writes out's o, M and L. */
+void ts_split_merge(int64_t parts, int64_t D, const ts_real *m, const ts_real *l, const ts_real *acc,
+                    const ts_split_out *out);
+
+/* Row i of arrays [rows, ...] of a whole call. */
+ts_split_out ts_split_at(const ts_split_out *all, int64_t i, int64_t parts, int64_t D);
 
 #endif

@@ -237,11 +237,25 @@ static void discard(fixture *f)
     free(f);
 }
 
+/* Inner tensors that the schedule does not expose are NULL for it. */
+static void hide(fixture *f, const ts_schedule *s)
+{
+    for (int i = 0; i < TS_MAX_FIELDS && f->op->field[i].name; i++) {
+        if (f->op->field[i].role != TS_INNER || ts_schedule_exposes(s, f->op->field[i].name))
+            continue;
+        free(f->field[i]);
+        f->field[i] = NULL;
+        f->size[i] = 0;
+        memcpy(f->args.byte + f->op->field[i].offset, &f->field[i], sizeof f->field[i]);
+    }
+}
+
 /* Its matrix, if there is one, packed as the schedule wants it. */
 static fixture *make_for(const ts_schedule *s, const shape *sh)
 {
     ts_error err;
     fixture *f = make(sh);
+    hide(f, s);
     if (f->matrix.data)
         assert_int_equal(ts_matrix_pack_as(&f->matrix, s->packing, 1, &err), TS_OK);
     return f;

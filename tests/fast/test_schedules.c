@@ -29,7 +29,7 @@ static void one_row(fixture *f, int64_t t, int64_t T)
     int64_t one = 1;
     for (int i = 0; i < TS_MAX_FIELDS && op->field[i].name; i++) {
         const ts_field *d = &op->field[i];
-        if (!d->dim[0] || strcmp(d->dim[0], "T") != 0)
+        if (!f->field[i] || !d->dim[0] || strcmp(d->dim[0], "T") != 0)
             continue;
         unsigned char *p = (unsigned char *)f->field[i] + (size_t)t * (f->size[i] / (size_t)T);
         memcpy(f->args.byte + d->offset, &p, sizeof p);

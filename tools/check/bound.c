@@ -60,7 +60,10 @@ static ts_status fill(ts_op_id op, const void *a, const float *state, const char
         ts_bound_rope(a, bound);
         break;
     case TS_OP_ATTENTION:
+    case TS_OP_ATTENTION_PARTIAL:
         return ts_bound_attention(a, field, bound, err);
+    case TS_OP_ATTENTION_MERGE:
+        return ts_bound_attention_merge(a, field, bound, err);
     case TS_OP_MLA_ATTENTION:
         return ts_bound_mla_attention(a, field, bound, err);
     case TS_OP_MLA_ABSORBED:

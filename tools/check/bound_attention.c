@@ -134,6 +134,19 @@ static ts_err attention_value(const form *f, int64_t row, int64_t j, int64_t c)
     return pool_get(&a->kv, a->kv.v, pool_row(&a->kv, a->Hkv, a->D, j, row % a->Hq / (a->Hq / a->Hkv)) + c);
 }
 
+/* M, or L, which is relative to it. */
+static void emit_merged(const part *p, int64_t parts, char field, double *bound)
+{
+    ts_err M = {(double)-INFINITY, 0}, L = {0, 0};
+    for (int64_t i = 0; i < parts; i++)
+        if (p[i].l.v != 0)
+            M = ts_err_max(M, p[i].m);
+    for (int64_t i = 0; i < parts; i++)
+        if (p[i].l.v != 0)
+            L = ts_err_fma(ts_err_exp(ts_err_sub(p[i].m, M)), p[i].l, L);
+    *bound = ts_err_bound(field == 'M' ? M : L);
+}
+
 ts_status ts_bound_attention(const ts_attention_args *a, const char *field, double *bound, ts_error *err)
 {
     form f = {a, a->pos, a->len, a->T, a->Hq, a->D, a->parts, a->window, attention_score, attention_value, NULL};
@@ -143,8 +156,37 @@ ts_status ts_bound_attention(const ts_attention_args *a, const char *field, doub
         partitions(&f, row, o, p);
         for (int64_t c = 0; c < f.D && o; c++)
             bound[row * f.D + c] = ts_err_bound(merged(p, f.parts, c));
+        if (field[0] == 'M' || field[0] == 'L')
+            emit_merged(p, f.parts, field[0], bound + row);
         emit_records(&f, p, row, field, bound);
     }
+    free(p);
+    return p ? TS_OK : ts_no_memory(err, (size_t)(f.parts * (f.D + 1)) * sizeof *p);
+}
+
+/* One (row, query head) of records that are exact. */
+static void merge_row(const ts_attention_merge_args *a, int64_t row, const char *field, part *p, double *bound)
+{
+    for (int64_t i = 0; i < a->parts; i++) {
+        int64_t at = row * a->parts + i;
+        p[i].m = p[i].shift = ts_err_exact(a->m[at]);
+        p[i].l = ts_err_exact(a->l[at]);
+        for (int64_t c = 0; c < a->D; c++)
+            p[i].acc[c] = ts_err_exact(a->acc[at * a->D + c]);
+    }
+    for (int64_t c = 0; c < a->D && field[0] == 'o'; c++)
+        bound[row * a->D + c] = ts_err_bound(merged(p, a->parts, c));
+    if (field[0] != 'o')
+        emit_merged(p, a->parts, field[0], bound + row);
+}
+
+ts_status ts_bound_attention_merge(const ts_attention_merge_args *a, const char *field, double *bound,
+                                   ts_error *err)
+{
+    form f = {.D = a->D, .parts = a->parts};
+    part *p = parts_new(&f);
+    for (int64_t row = 0; p && row < a->T * a->Hq; row++)
+        merge_row(a, row, field, p, bound);
     free(p);
     return p ? TS_OK : ts_no_memory(err, (size_t)(f.parts * (f.D + 1)) * sizeof *p);
 }

@@ -38,6 +38,8 @@ ts_status ts_bound_gdn_chunk64(const ts_gdn_args *a, const float *state, const c
                                ts_error *err);
 
 ts_status ts_bound_attention(const ts_attention_args *a, const char *field, double *bound, ts_error *err);
+ts_status ts_bound_attention_merge(const ts_attention_merge_args *a, const char *field, double *bound,
+                                   ts_error *err);
 ts_status ts_bound_mla_attention(const ts_mla_args *a, const char *field, double *bound, ts_error *err);
 ts_status ts_bound_mla_absorbed(const ts_mla_args *a, const char *field, double *bound, ts_error *err);
 

@@ -132,8 +132,9 @@ static const char *rows_in(const ts_call *c, int64_t T, int64_t parts, const int
 
 static bool is_attention(ts_op_id id)
 {
-    return id == TS_OP_ATTENTION || id == TS_OP_ATTENTION_BF16 || id == TS_OP_ATTENTION_FLASH_GGML ||
-           id == TS_OP_ATTENTION_TILED_GGML || id == TS_OP_ATTENTION_SOFTMAX_GGML;
+    return id == TS_OP_ATTENTION || id == TS_OP_ATTENTION_PARTIAL || id == TS_OP_ATTENTION_BF16 ||
+           id == TS_OP_ATTENTION_FLASH_GGML || id == TS_OP_ATTENTION_TILED_GGML ||
+           id == TS_OP_ATTENTION_SOFTMAX_GGML;
 }
 
 /* What no coding checks, because the engine never lets it happen: indexes outside, matrices of another class. */

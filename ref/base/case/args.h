@@ -111,21 +111,30 @@ typedef struct {
 
 /* q, o [T,Hq,D]; row t sits at position pos[t] and sees keys j < len[t], j <= pos[t] and, if window > 0,
  * pos[t] - j < window. parts = partitions of 128 keys covered. Inner tensors (NULL unless exposed):
- * m, l [T,Hq,parts], acc [T,Hq,parts,D]. */
+ * m, l [T,Hq,parts], acc [T,Hq,parts,D], M, L [T,Hq]. attention_partial: m, l and acc are its outputs, o, M and L
+ * are not looked at. */
 typedef struct {
     int64_t T, Hq, Hkv, D, parts, window;
     double scale;
     const ts_real *q;
     const int32_t *pos, *len;
     ts_kv kv;
-    ts_real *o, *m, *l, *acc;
+    ts_real *o, *m, *l, *acc, *M, *L;
 } ts_attention_args;
 
-/* Latent attention, mla_attention and mla_absorbed. kv holds one row a token, one head of R + Dr channels, in kv.k: the
- * normalised latent, then the part of the key that all heads share; kv.v is not used and may be NULL, and kv_store
- * with Hkv = 1, D = R + Dr fills it. q [T,H,Dn+Dr]; w [H*(Dn+Dv),R] as kv_b_proj has it: per head Dn rows that make
- * keys, then Dv that make values; o [T,H,Dv]; pos, len, parts, scale as above. mla_absorbed writes ql, ol [T,H,R] as
- * well, mla_attention leaves them alone. Inner: m, l [T,H,parts], acc [T,H,parts,Dv], absorbed [T,H,parts,R]. */
+/* Records m, l [T,Hq,parts], acc [T,Hq,parts,D] -> o [T,Hq,D], M, L [T,Hq] */
+typedef struct {
+    int64_t T, Hq, D, parts;
+    const ts_real *m, *l, *acc;
+    ts_real *o, *M, *L;
+} ts_attention_merge_args;
+
+/* Latent attention, mla_attention and mla_absorbed. kv holds one row a token, one head of R + Dr channels, in kv.k:
+ * the normalised latent, then the part of the key that all heads share; kv.v is not used and may be NULL, and
+ * kv_store with Hkv = 1, D = R + Dr fills it. q [T,H,Dn+Dr]; w [H*(Dn+Dv),R] as kv_b_proj has it: per head Dn rows
+ * that make keys, then Dv that make values; o [T,H,Dv]; pos, len, parts, scale as above. mla_absorbed writes ql, ol
+ * [T,H,R] as well, mla_attention leaves them alone. Inner: m, l [T,H,parts], acc [T,H,parts,Dv], absorbed
+ * [T,H,parts,R]. */
 typedef struct {
     int64_t T, H, Dn, Dr, Dv, R, parts;
     double scale;

@@ -51,19 +51,22 @@
         {DIM(ts_rope_args, T), DIM(ts_rope_args, H), DIM(ts_rope_args, D), DIM(ts_rope_args, R)}, {{0}}, \
         {REAL(ts_rope_args, x, TS_IN, "T", "H", "D"), REAL(ts_rope_args, cos, TS_IN, "T", "R/2"), \
          REAL(ts_rope_args, sin, TS_IN, "T", "R/2"), REAL(ts_rope_args, y, TS_OUT, "T", "H", "D")}, "T*H", "R<=D R%2", only}
-#define ATTENTION_OP(op, file, how, only, ...) \
-    [op] = {file, how, 1, sizeof(ts_attention_args), \
-        {DIM(ts_attention_args, T), DIM(ts_attention_args, Hq), DIM(ts_attention_args, Hkv), DIM(ts_attention_args, D), \
-         DIM(ts_attention_args, parts), DIM(ts_attention_args, window)}, {DIM(ts_attention_args, scale)}, \
-        {REAL(ts_attention_args, q, TS_IN, "T", "Hq", "D"), FIELD(ts_attention_args, pos, TS_IN, TS_FIELD_I32, "T"), \
-         FIELD(ts_attention_args, len, TS_IN, TS_FIELD_I32, "T"), FIELD(ts_attention_args, kv, TS_IN, TS_FIELD_KV, "Hkv", "D"), \
-         REAL(ts_attention_args, o, TS_OUT, "T", "Hq", "D"), __VA_ARGS__}, "T*Hq", "+window Hq%Hkv", only}
 #define MATMUL_OP(op, file, how, only) \
     [op] = {file, how, 1, sizeof(ts_matmul_args), \
         {DIM(ts_matmul_args, T), DIM(ts_matmul_args, N), DIM(ts_matmul_args, K)}, {{0}}, \
         {REAL(ts_matmul_args, x, TS_IN, "T", "K"), FIELD(ts_matmul_args, w, TS_IN, TS_FIELD_MATRIX, "N", "K"), \
          REAL(ts_matmul_args, y, TS_OUT, "T", "N")}, "N", "", only}
 
+#define RECORDS(role) \
+    REAL(ts_attention_args, m, role, "T", "Hq", "parts"), REAL(ts_attention_args, l, role, "T", "Hq", "parts"), \
+    REAL(ts_attention_args, acc, role, "T", "Hq", "parts", "D")
+#define ATTENTION_OP(op, file, how, ref_only, ...) \
+    [op] = {file, how, 1, sizeof(ts_attention_args), \
+            {DIM(ts_attention_args, T), DIM(ts_attention_args, Hq), DIM(ts_attention_args, Hkv), DIM(ts_attention_args, D), \
+             DIM(ts_attention_args, parts), DIM(ts_attention_args, window)}, {DIM(ts_attention_args, scale)}, \
+            {REAL(ts_attention_args, q, TS_IN, "T", "Hq", "D"), FIELD(ts_attention_args, pos, TS_IN, TS_FIELD_I32, "T"), \
+             FIELD(ts_attention_args, len, TS_IN, TS_FIELD_I32, "T"), FIELD(ts_attention_args, kv, TS_IN, TS_FIELD_KV, "Hkv", "D"), \
+             __VA_ARGS__}, "T*Hq", "+window Hq%Hkv", ref_only}
 #define MLA_OP(op, file, how, width, ...) \
     [op] = {file, how, 1, sizeof(ts_mla_args), \
             {DIM(ts_mla_args, T), DIM(ts_mla_args, H), DIM(ts_mla_args, Dn), DIM(ts_mla_args, Dr), DIM(ts_mla_args, Dv), \
@@ -115,12 +118,19 @@ const ts_op ts_op_table[TS_OP_COUNT] = {
         {DIM(ts_kv_store_args, T), DIM(ts_kv_store_args, Hkv), DIM(ts_kv_store_args, D), DIM(ts_kv_store_args, pos)}, {{0}},
         {REAL(ts_kv_store_args, k, TS_IN, "T", "Hkv", "D"), REAL(ts_kv_store_args, v, TS_IN, "T", "Hkv", "D"),
          FIELD(ts_kv_store_args, kv, TS_INOUT, TS_FIELD_KV, "Hkv", "D")}, "T*Hkv", "+pos", false},
-    ATTENTION_OP(TS_OP_ATTENTION, "attention", "split128", false, REAL(ts_attention_args, m, TS_INNER, "T", "Hq", "parts"),
-        REAL(ts_attention_args, l, TS_INNER, "T", "Hq", "parts"), REAL(ts_attention_args, acc, TS_INNER, "T", "Hq", "parts", "D")),
-    ATTENTION_OP(TS_OP_ATTENTION_BF16, "attention_bf16", "eager", true, {0}),
-    ATTENTION_OP(TS_OP_ATTENTION_FLASH_GGML, "attention_flash_ggml", "running", true, {0}),
-    ATTENTION_OP(TS_OP_ATTENTION_TILED_GGML, "attention_tiled_ggml", "tile64", true, {0}),
-    ATTENTION_OP(TS_OP_ATTENTION_SOFTMAX_GGML, "attention_softmax_ggml", "eager", true, {0}),
+    ATTENTION_OP(TS_OP_ATTENTION, "attention", "split128", false, REAL(ts_attention_args, o, TS_OUT, "T", "Hq", "D"), RECORDS(TS_INNER),
+                 REAL(ts_attention_args, M, TS_INNER, "T", "Hq"), REAL(ts_attention_args, L, TS_INNER, "T", "Hq")),
+    ATTENTION_OP(TS_OP_ATTENTION_PARTIAL, "attention_partial", "split128", true, RECORDS(TS_OUT)),
+    [TS_OP_ATTENTION_MERGE] = {"attention_merge", "split128", 1, sizeof(ts_attention_merge_args),
+        {DIM(ts_attention_merge_args, T), DIM(ts_attention_merge_args, Hq), DIM(ts_attention_merge_args, D),
+         DIM(ts_attention_merge_args, parts)}, {{0}},
+        {REAL(ts_attention_merge_args, m, TS_IN, "T", "Hq", "parts"), REAL(ts_attention_merge_args, l, TS_IN, "T", "Hq", "parts"),
+         REAL(ts_attention_merge_args, acc, TS_IN, "T", "Hq", "parts", "D"), REAL(ts_attention_merge_args, o, TS_OUT, "T", "Hq", "D"),
+         REAL(ts_attention_merge_args, M, TS_OUT, "T", "Hq"), REAL(ts_attention_merge_args, L, TS_OUT, "T", "Hq")}, "T*Hq", "", true},
+    ATTENTION_OP(TS_OP_ATTENTION_BF16, "attention_bf16", "eager", true, REAL(ts_attention_args, o, TS_OUT, "T", "Hq", "D")),
+    ATTENTION_OP(TS_OP_ATTENTION_FLASH_GGML, "attention_flash_ggml", "running", true, REAL(ts_attention_args, o, TS_OUT, "T", "Hq", "D")),
+    ATTENTION_OP(TS_OP_ATTENTION_TILED_GGML, "attention_tiled_ggml", "tile64", true, REAL(ts_attention_args, o, TS_OUT, "T", "Hq", "D")),
+    ATTENTION_OP(TS_OP_ATTENTION_SOFTMAX_GGML, "attention_softmax_ggml", "eager", true, REAL(ts_attention_args, o, TS_OUT, "T", "Hq", "D")),
     MLA_OP(TS_OP_MLA_ATTENTION, "mla_attention", "dot32, split128", "Dv", {0}),
     MLA_OP(TS_OP_MLA_ABSORBED, "mla_absorbed", "chain, split128, dot32", "R", REAL(ts_mla_args, ql, TS_OUT, "T", "H", "R"),
            REAL(ts_mla_args, ol, TS_OUT, "T", "H", "R")),
