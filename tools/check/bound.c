@@ -110,8 +110,8 @@ ts_status ts_bound(ts_op_id op, const void *args, const float *state, const char
     const ts_field *f = find_output(op, field);
     if (!f)
         return ts_fail(err, TS_USAGE, NULL, field, "not an output of %s", ts_op_table[op].name);
-    bool stateful = op == TS_OP_CONV1D || op == TS_OP_CONV1D_BF16 || op == TS_OP_GDN_STEP_GGML || op == TS_OP_QKV_CONV_A64S8 || op == TS_OP_GDN_STEP ||
-                    op == TS_OP_GDN_CHUNK64;
+    bool stateful = op == TS_OP_CONV1D || op == TS_OP_CONV1D_BF16 || op == TS_OP_GDN_STEP_GGML ||
+                    op == TS_OP_QKV_CONV_A64S8 || op == TS_OP_GDN_STEP || op == TS_OP_GDN_CHUNK64;
     if (stateful && !state)
         return ts_fail(err, TS_USAGE, NULL, field, "%s needs the state before the call", ts_op_table[op].name);
     bool copy = op == TS_OP_KV_STORE || ((op == TS_OP_CONV1D || op == TS_OP_CONV1D_BF16) && f->role == TS_INOUT);

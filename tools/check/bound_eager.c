@@ -117,8 +117,8 @@ void ts_bound_attention_softmax_ggml(const ts_attention_args *a, double *bound)
     }
 }
 
-/* exp(-max(d, 0)) and exp(min(d, 0)), d = s - M: what the running sums and the new key are multiplied with. Which of
- * the two is 1 may differ between the sides where d is within its error of 0; both are continuous there. */
+/* exp(-max(d, 0)) and exp(min(d, 0)), d = s - M: what the running sums and the new key are multiplied with. Which
+ * of the two is 1 may differ between the sides where d is within its error of 0; both are continuous there. */
 static ts_err factor(ts_err s, ts_err M, bool of_key)
 {
     ts_err d = ts_err_sub(s, M), zero = {0, 0};
@@ -148,8 +148,8 @@ static void flash_row(const keys *x, ts_err *o, double *bound)
         bound[x->row * D + c] = ts_err_bound(ts_err_mul(o[c], inverse));
 }
 
-/* Keys lo .. hi-1 of one tile. The output does not depend on what is subtracted before exp, so the maxima are constants
- * here; `slack` is how far they can be from ref32's (docs/contract.md, 6, attention). */
+/* Keys lo .. hi-1 of one tile. The output does not depend on what is subtracted before exp, so the maxima are
+ * constants here; `slack` is how far they can be from ref32's (docs/contract.md, 6, attention). */
 static void tile(const keys *x, int64_t lo, int64_t hi, ts_err *M, double *slack, ts_err *S, ts_err *o)
 {
     ts_err w[TILE], m = *M, sum = {0, 0};

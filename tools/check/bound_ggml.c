@@ -59,8 +59,8 @@ void ts_bound_gated_norm_ggml(const ts_gated_norm_args *a, double *bound)
     }
 }
 
-/* log(1 + exp(x)). log(s) moves by at most -log(1 - e/s). Above 20 either side may return x itself, which is exp(-x)
- * below the true value; 19 leaves room for x on two sides of the threshold. */
+/* log(1 + exp(x)). log(s) moves by at most -log(1 - e/s). Above 20 either side may return x itself, which is
+ * exp(-x) below the true value; 19 leaves room for x on two sides of the threshold. */
 static ts_err softplus_ggml(ts_err x)
 {
     if (!isfinite(x.v))
