@@ -24,7 +24,11 @@ const ts_profile *ts_profile_find(const char *name)
     return NULL;
 }
 
-static const char *const kv_names[] = {[TS_KV_REAL] = "real", [TS_KV_BF16] = "bf16", [TS_KV_F16] = "f16"};
+static const char *const kv_names[] = {[TS_KV_REAL] = "real",
+                                       [TS_KV_BF16] = "bf16",
+                                       [TS_KV_F16] = "f16",
+                                       [TS_KV_E4M3] = "fp8-e4m3",
+                                       [TS_KV_E5M2] = "fp8-e5m2"};
 
 const char *ts_kv_name(ts_kv_dtype d)
 {
@@ -33,7 +37,7 @@ const char *ts_kv_name(ts_kv_dtype d)
 
 bool ts_kv_find(const char *name, ts_kv_dtype *out)
 {
-    for (int i = TS_KV_REAL; i <= TS_KV_F16; i++)
+    for (int i = TS_KV_REAL; i <= TS_KV_E5M2; i++)
         if (strcmp(kv_names[i], name) == 0) {
             *out = (ts_kv_dtype)i;
             return true;
