@@ -49,6 +49,8 @@ static ts_status check_options(const ts_weights *w, const ts_profile *p, const t
     if (o->capacity < 1 || o->capacity > MAX_CAPACITY)
         return ts_fail(err, TS_BAD, w->path, "capacity", "%lld tokens is not in 1..%d", (long long)o->capacity,
                        MAX_CAPACITY);
+    if (p->kv > TS_KV_F16)
+        return ts_fail(err, TS_USAGE, NULL, "--kv", "no schedule stores %s: use engine ref32", ts_kv_name(p->kv));
     return TS_OK;
 }
 

@@ -129,7 +129,8 @@ static ts_status check(ts_session *s, ts_error *err)
     if (status)
         return status;
     if (s->kv_name && !ts_kv_find(s->kv_name, &s->own.kv))
-        return ts_fail(err, TS_USAGE, NULL, "--kv", "'%s' is none of real, bf16, f16", s->kv_name);
+        return ts_fail(err, TS_USAGE, NULL, "--kv", "'%s' is none of real, bf16, f16, fp8-e4m3, fp8-e5m2",
+                       s->kv_name);
     return TS_OK;
 }
 

@@ -144,7 +144,7 @@ static void *make_kv(fixture *f, ts_kv *kv, ts_kv_dtype dtype, int64_t tokens, i
     uint16_t (*to)(float) = dtype == TS_KV_F16 ? ts_f32_to_f16 : ts_f32_to_bf16;
     void *k = dtype ? (void *)narrow(n, 20, to) : normal(n, 20);
     void *v = dtype ? (void *)narrow(n, 21, to) : normal(n, 21);
-    *kv = (ts_kv){dtype, PAGE, pages, table, k, v};
+    *kv = (ts_kv){.dtype = dtype, .page = PAGE, .pages = pages, .table = table, .k = k, .v = v};
     *size = (size_t)n * (dtype ? sizeof(uint16_t) : sizeof(float));
     f->more[0] = v;
     f->more[1] = table;

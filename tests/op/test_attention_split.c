@@ -14,8 +14,11 @@ static ts_attention_args arguments(const float *q, const float *rows, int32_t *t
 {
     for (int i = 0; i <= LEN / PAGE; i++)
         table[i] = LEN / PAGE - i;
-    ts_kv kv = {
-        TS_KV_REAL, PAGE, LEN / PAGE + 1, table, floats((LEN + PAGE) * HKV * D), floats((LEN + PAGE) * HKV * D)};
+    ts_kv kv = {.page = PAGE,
+                .pages = LEN / PAGE + 1,
+                .table = table,
+                .k = floats((LEN + PAGE) * HKV * D),
+                .v = floats((LEN + PAGE) * HKV * D)};
     ts_kv_store_args put = {LEN, HKV, D, 0, rows, rows + LEN * HKV * D, kv};
     ts_ref32.op(TS_OP_KV_STORE, &put);
     return (ts_attention_args){.T = T,

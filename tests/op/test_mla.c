@@ -39,7 +39,11 @@ static void scene_free(scene *s)
 static ts_kv filled(const ts_ref *ref, const scene *s, const void *rows, ts_kv_dtype dtype)
 {
     int64_t pages = LEN / PAGE + 1;
-    ts_kv kv = {dtype, PAGE, pages, s->table, room(pages * PAGE * ROW, sizeof(double)), NULL};
+    ts_kv kv = {.dtype = dtype,
+                .page = PAGE,
+                .pages = pages,
+                .table = s->table,
+                .k = room(pages * PAGE * ROW, sizeof(double))};
     memset(kv.k, 0xff, (size_t)(pages * PAGE * ROW) * sizeof(double));
     ts_kv_store_args a = {LEN, 1, ROW, 0, rows, NULL, kv};
     ref->op(TS_OP_KV_STORE, &a);
@@ -97,7 +101,8 @@ static void forms_agree(void **state)
 static void attend(const float *q, const float *k, const float *v, int64_t Hkv, int64_t width, float *o)
 {
     int32_t table[1] = {0};
-    ts_kv kv = {TS_KV_REAL, LEN, 1, table, floats(LEN * Hkv * width), floats(LEN * Hkv * width)};
+    ts_kv kv = {
+        .page = LEN, .pages = 1, .table = table, .k = floats(LEN * Hkv * width), .v = floats(LEN * Hkv * width)};
     ts_kv_store_args put = {LEN, Hkv, width, 0, k, v, kv};
     ts_ref32.op(TS_OP_KV_STORE, &put);
     ts_attention_args a = {.T = T, .Hq = H, .Hkv = Hkv, .D = width, .parts = 3, .scale = 0.22, .q = q};
@@ -227,7 +232,7 @@ static double mixer_distance(const ts_safetensors *f, const ts_safetensors *g, t
     ts_mla_args a = {
         .T = TOKENS, .H = KH, .Dn = KN, .Dr = KR, .Dv = KV, .R = RANK, .parts = 1, .pos = pos, .len = len, .w = &w};
     a.scale = 1 / sqrt((double)(KN + KR));
-    a.kv = (ts_kv){TS_KV_REAL, TOKENS, 1, table, rows, NULL};
+    a.kv = (ts_kv){.page = TOKENS, .pages = 1, .table = table, .k = rows};
     a.q = ts_f64(q);
     a.o = ts_f64(o);
     a.ql = ts_f64(ql);

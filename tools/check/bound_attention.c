@@ -27,10 +27,20 @@ struct form {
 
 static ts_err pool_get(const ts_kv *kv, const void *pool, int64_t at)
 {
-    uint16_t half = kv->dtype == TS_KV_REAL ? 0 : ((const uint16_t *)pool)[at];
-    return ts_err_exact(kv->dtype == TS_KV_BF16  ? ts_bf16_to_f32(half)
-                        : kv->dtype == TS_KV_F16 ? ts_f16_to_f32(half)
-                                                 : ((const float *)pool)[at]);
+    const uint8_t *code = pool;
+    const float *scale = pool == kv->v ? kv->v_scale : kv->k_scale;
+    switch (kv->dtype) {
+    case TS_KV_BF16:
+        return ts_err_exact(ts_bf16_to_f32(((const uint16_t *)pool)[at]));
+    case TS_KV_F16:
+        return ts_err_exact(ts_f16_to_f32(((const uint16_t *)pool)[at]));
+    case TS_KV_E4M3:
+        return ts_err_mul(ts_err_exact(ts_e4m3_to_f32(code[at])), ts_err_exact(scale[at / kv->width]));
+    case TS_KV_E5M2:
+        return ts_err_mul(ts_err_exact(ts_e5m2_to_f32(code[at])), ts_err_exact(scale[at / kv->width]));
+    default:
+        return ts_err_exact(((const float *)pool)[at]);
+    }
 }
 
 /* Index of channel 0 of token j, head h of rows of Hkv heads of D channels. */

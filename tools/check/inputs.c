@@ -1,5 +1,6 @@
 #include "check/inputs.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -174,7 +175,7 @@ typedef struct {
 
 static bool parse_kv(const char *spec, kv_spec *k)
 {
-    char n[4][24], dtype[8];
+    char n[4][24], dtype[16];
     if (!part(spec, 0, dtype, sizeof dtype) || !ts_kv_find(dtype, &k->dtype) ||
         !part(spec, 1, k->gen, sizeof k->gen))
         return false;
@@ -219,6 +220,31 @@ ts_status ts_input_kv_shape(const ts_input *in, ts_kv *kv, int32_t **table, int6
     return TS_OK;
 }
 
+static uint8_t code_of(const ts_kv *kv, float x)
+{
+    return kv->dtype == TS_KV_E4M3 ? ts_f32_to_e4m3(x) : ts_f32_to_e5m2(x);
+}
+
+/* The D values of row `row` of the k pool or, which = 1, the v pool: their amax becomes the largest code. */
+static void put_codes(const ts_kv *kv, void *pools, int64_t rows, int64_t D, int which, int64_t row, const float *x)
+{
+    float *scale = (float *)pools + which * rows, amax = 0;
+    uint8_t *code = (uint8_t *)((float *)pools + 2 * rows) + (which * rows + row) * D;
+    for (int64_t c = 0; c < D; c++)
+        amax = fmaxf(amax, fabsf(x[c]));
+    scale[row] = fmaxf(amax / (kv->dtype == TS_KV_E4M3 ? TS_E4M3_MAX : TS_E5M2_MAX), 0x1p-126f);
+    for (int64_t c = 0; c < D; c++)
+        code[c] = code_of(kv, x[c] / scale[row]);
+}
+
+/* Rows that nobody has stored: NaN codes and scales. */
+static void poison_codes(void *pools, int64_t rows, int64_t D)
+{
+    for (int64_t i = 0; i < 2 * rows; i++)
+        ((float *)pools)[i] = ts_float(0x7fc00000u);
+    memset((float *)pools + 2 * rows, 0x7f, (size_t)(2 * rows * D));
+}
+
 static void put(const ts_kv *kv, void *pools, int64_t at, float x)
 {
     if (kv->dtype == TS_KV_REAL)
@@ -233,14 +259,20 @@ ts_status ts_input_kv_fill(const ts_input *in, const ts_kv *kv, int64_t Hkv, int
     if (!parse_kv(in->spec, &k))
         return bad(in, err);
     int64_t pool = kv->pages * kv->page * Hkv * D;
-    for (int64_t i = 0; i < 2 * pool; i++)
+    bool codes = kv->dtype >= TS_KV_E4M3;
+    if (codes)
+        poison_codes(pools, pool / D, D);
+    for (int64_t i = 0; i < 2 * pool && !codes; i++)
         put(kv, pools, i, ts_float(0x7fc00000u));
     float *row = malloc((size_t)(Hkv * D) * sizeof *row + 1);
     ts_status s = row ? TS_OK : ts_no_memory(err, (unsigned long)(Hkv * D) * 4);
     for (int64_t n = 0; !s && n < 2 * k.filled; n++) {
         int64_t j = n / 2, base = n % 2 * pool;
         s = ts_generate(k.gen, in->seed, in->stream + 8192 + (uint32_t)n, row, Hkv * D, err) ? bad(in, err) : TS_OK;
-        for (int64_t c = 0; !s && c < Hkv * D; c++)
+        for (int64_t h = 0; !s && h < Hkv && codes; h++)
+            put_codes(kv, pools, pool / D, D, (int)(n % 2),
+                      (kv->table[j / kv->page] * Hkv + h) * kv->page + j % kv->page, row + h * D);
+        for (int64_t c = 0; !s && c < Hkv * D && !codes; c++)
             put(kv, pools, base + ((kv->table[j / kv->page] * Hkv + c / D) * kv->page + j % kv->page) * D + c % D,
                 row[c]);
     }

@@ -96,10 +96,12 @@ typedef struct {
 /* Paged KV pool: element (token j, head h, channel c) lies at
  * ((table[j / page] * Hkv + h) * page + j % page) * D + c of k and v. */
 typedef struct {
-    int64_t dtype;        /* ts_kv_dtype: ts_real, or uint16_t patterns of bf16 or f16 */
+    int64_t dtype;        /* ts_kv_dtype: ts_real, uint16_t patterns of bf16 or f16, or uint8_t codes of FP8 */
     int64_t page, pages;  /* tokens a page; pages in the pool */
     const int32_t *table; /* logical page -> pool page */
     void *k, *v;
+    float *k_scale, *v_scale; /* of codes: [pages,Hkv,page], the value is code * scale; else NULL */
+    int64_t width;            /* of codes: channels of a row, which share a scale */
 } ts_kv;
 
 /* Rounds and stores rows k, v [T,Hkv,D] as tokens pos .. pos+T-1 */

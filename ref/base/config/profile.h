@@ -7,8 +7,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* As computed, or rounded once (RNE) at the store. */
-typedef enum { TS_KV_REAL, TS_KV_BF16, TS_KV_F16 } ts_kv_dtype;
+/* As computed; rounded once (RNE) at the store; or FP8 codes with a scale per token and head, which only the
+ * reference stores and reads. */
+typedef enum { TS_KV_REAL, TS_KV_BF16, TS_KV_F16, TS_KV_E4M3, TS_KV_E5M2 } ts_kv_dtype;
 
 typedef enum { TS_STREAM_REAL, TS_STREAM_BF16 } ts_stream_choice;
 typedef enum {
@@ -86,7 +87,7 @@ bool ts_profile_codes(const ts_profile *p);
  */
 bool ts_profile_is_house(const ts_profile *p);
 
-/* "real", "bf16" and "f16". */
+/* "real", "bf16", "f16", "fp8-e4m3" and "fp8-e5m2". */
 const char *ts_kv_name(ts_kv_dtype d);
 bool ts_kv_find(const char *name, ts_kv_dtype *out);
 
