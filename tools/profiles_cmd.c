@@ -2,9 +2,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "case/case.h"
 #include "config/profile.h"
 #include "options.h"
 #include "tool.h"
+#include "verify.h"
 
 static void print_intro(void)
 {
@@ -59,6 +61,45 @@ static void print_values(void)
             printf("| `%s` | `%s` | %s |\n", c->name, c->value[v].name, c->value[v].means);
 }
 
+/* One case that holds a profile against another engine's ids, with the forks that it records. */
+static void print_peer(const ts_case *c)
+{
+    const char *about = ts_case_string(c, "about"), *forks = ts_case_expect(c, "forks");
+    printf("\n`%s` (profile `%s`): %s.\n\n", c->name, ts_case_string(c, "profile"), about ? about : "");
+    if (!forks || !*forks)
+        puts("* every step as recorded");
+    for (const char *line = forks; line && *line; line += strcspn(line, "\n") + 1)
+        printf("* %.*s\n", (int)strcspn(line, "\n"), line);
+}
+
+static ts_status print_peers(const char *golden, ts_error *err)
+{
+    char folder[512];
+    ts_case *cases = NULL;
+    size_t n = 0;
+    snprintf(folder, sizeof folder, "%s/own/cases/external", golden);
+    ts_status s = ts_case_list(folder, &cases, &n, err);
+    if (!s)
+        fputs("\n## Held against other engines\n\n"
+              "`touchstone check --op peer` leads ref32 along the ids that another engine gave. Where its own "
+              "choice is\n"
+              "another, that is a fork: its margin is the difference of the two logits. It is then evaluated again "
+              "with\n"
+              "one choice changed that alters nothing but an order of sums, which the profile leaves open: a "
+              "negative\n"
+              "number is a margin for the recorded id. A fork that is wider than what any of these changes moves "
+              "it by\n"
+              "is a failure.\n",
+              stdout);
+    for (size_t i = 0; i < n; i++) {
+        const char *check = ts_case_string(&cases[i], "check");
+        if (check && strcmp(check, "peer") == 0)
+            print_peer(&cases[i]);
+    }
+    ts_case_list_free(cases, n);
+    return s;
+}
+
 static cJSON *profile_json(const ts_profile *p)
 {
     const ts_choice *c;
@@ -83,10 +124,14 @@ static int print_json(void)
 int ts_cmd_profiles(int argc, char **argv)
 {
     bool json = false;
+    const char *golden = NULL;
+    ts_error err = {0};
     const ts_option options[] = {
+        {"golden", 'g', TS_OPT_TEXT, &golden, 0, 0, "DIR",
+         "the golden folder ($TOUCHSTONE_GOLDEN, ./golden or the installed one)"},
         {"json", 0, TS_OPT_FLAG, &json, 0, 0, NULL, "every profile and its choices as a JSON object"},
     };
-    ts_command_line c = {.usage = "profiles [OPTIONS]", .option = options, .n = 1};
+    ts_command_line c = {.usage = "profiles [OPTIONS]", .option = options, .n = 2};
     int done = ts_options_parse(argc, argv, &c);
     if (done != TS_GO_ON)
         return done;
@@ -96,5 +141,6 @@ int ts_cmd_profiles(int argc, char **argv)
     print_profiles();
     print_choices();
     print_values();
-    return ts_tool_flush(false);
+    ts_status s = print_peers(ts_golden_folder(golden), &err);
+    return s ? ts_tool_fail(s, &err, false) : ts_tool_flush(false);
 }
