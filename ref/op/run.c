@@ -7,6 +7,78 @@ static void map(ts_real (*f)(ts_real), const ts_map_args *a)
         a->y[i] = f(a->x[i]);
 }
 
+/* The forms that other engines compute. */
+static void run_form(ts_op_id id, const void *args)
+{
+    switch (id) {
+    case TS_OP_ROUND_BF16:
+        map(ts_round_bf16, args);
+        break;
+    case TS_OP_ROUND_F16:
+        map(ts_round_f16, args);
+        break;
+    case TS_OP_SCALE:
+        ts_scale(args);
+        break;
+    case TS_OP_SWIGLU_BF16:
+        ts_swiglu_bf16(args);
+        break;
+    case TS_OP_SIGMOID_GATE_BF16:
+        ts_sigmoid_gate_bf16(args);
+        break;
+    case TS_OP_RMSNORM_GGML:
+        ts_rmsnorm_ggml(args);
+        break;
+    case TS_OP_L2NORM_MEAN:
+        ts_l2norm_mean(args);
+        break;
+    case TS_OP_L2NORM_GGML:
+        ts_l2norm_ggml(args);
+        break;
+    case TS_OP_GATED_NORM_BF16:
+        ts_gated_norm_bf16(args);
+        break;
+    case TS_OP_GATED_NORM_GGML:
+        ts_gated_norm_ggml(args);
+        break;
+    case TS_OP_CONV1D_BF16:
+        ts_conv1d_bf16(args);
+        break;
+    case TS_OP_GDN_GATES_BF16:
+        ts_gdn_gates_bf16(args);
+        break;
+    case TS_OP_GDN_GATES_GGML:
+        ts_gdn_gates_ggml(args);
+        break;
+    case TS_OP_GDN_STEP_GGML:
+        ts_gdn_step_ggml(args);
+        break;
+    case TS_OP_ROPE_BF16:
+        ts_rope_bf16(args);
+        break;
+    case TS_OP_ATTENTION_BF16:
+        ts_attention_bf16(args);
+        break;
+    case TS_OP_ATTENTION_FLASH_GGML:
+        ts_attention_flash_ggml(args);
+        break;
+    case TS_OP_ATTENTION_TILED_GGML:
+        ts_attention_tiled_ggml(args);
+        break;
+    case TS_OP_ATTENTION_SOFTMAX_GGML:
+        ts_attention_softmax_ggml(args);
+        break;
+    case TS_OP_MATMUL_MLX:
+        ts_matmul_mlx(args);
+        break;
+    case TS_OP_MATMUL_MLX_BF16:
+        ts_matmul_mlx_bf16(args);
+        break;
+    default:
+        break;
+    }
+}
+
 void ts_op_run(ts_op_id id, const void *args)
 {
     switch (id) {
@@ -25,29 +97,14 @@ void ts_op_run(ts_op_id id, const void *args)
     case TS_OP_RSQRT:
         map(ts_rsqrt, args);
         break;
-    case TS_OP_ROUND_BF16:
-        map(ts_round_bf16, args);
-        break;
-    case TS_OP_ROUND_F16:
-        map(ts_round_f16, args);
-        break;
-    case TS_OP_SCALE:
-        ts_scale(args);
-        break;
     case TS_OP_RESIDUAL_ADD:
         ts_residual_add(args);
         break;
     case TS_OP_SWIGLU:
         ts_swiglu(args);
         break;
-    case TS_OP_SWIGLU_BF16:
-        ts_swiglu_bf16(args);
-        break;
     case TS_OP_SIGMOID_GATE:
         ts_sigmoid_gate(args);
-        break;
-    case TS_OP_SIGMOID_GATE_BF16:
-        ts_sigmoid_gate_bf16(args);
         break;
     case TS_OP_EMBED:
         ts_embed(args);
@@ -55,47 +112,20 @@ void ts_op_run(ts_op_id id, const void *args)
     case TS_OP_RMSNORM:
         ts_rmsnorm(args);
         break;
-    case TS_OP_RMSNORM_GGML:
-        ts_rmsnorm_ggml(args);
-        break;
     case TS_OP_L2NORM:
         ts_l2norm(args);
-        break;
-    case TS_OP_L2NORM_MEAN:
-        ts_l2norm_mean(args);
-        break;
-    case TS_OP_L2NORM_GGML:
-        ts_l2norm_ggml(args);
         break;
     case TS_OP_GATED_NORM:
         ts_gated_norm(args);
         break;
-    case TS_OP_GATED_NORM_BF16:
-        ts_gated_norm_bf16(args);
-        break;
-    case TS_OP_GATED_NORM_GGML:
-        ts_gated_norm_ggml(args);
-        break;
     case TS_OP_CONV1D:
         ts_conv1d(args);
-        break;
-    case TS_OP_CONV1D_BF16:
-        ts_conv1d_bf16(args);
         break;
     case TS_OP_GDN_GATES:
         ts_gdn_gates(args);
         break;
-    case TS_OP_GDN_GATES_BF16:
-        ts_gdn_gates_bf16(args);
-        break;
-    case TS_OP_GDN_GATES_GGML:
-        ts_gdn_gates_ggml(args);
-        break;
     case TS_OP_GDN_STEP:
         ts_gdn_step(args);
-        break;
-    case TS_OP_GDN_STEP_GGML:
-        ts_gdn_step_ggml(args);
         break;
     case TS_OP_GDN_CHUNK64:
         ts_gdn_chunk64(args);
@@ -103,26 +133,11 @@ void ts_op_run(ts_op_id id, const void *args)
     case TS_OP_ROPE:
         ts_rope(args);
         break;
-    case TS_OP_ROPE_BF16:
-        ts_rope_bf16(args);
-        break;
     case TS_OP_KV_STORE:
         ts_kv_store(args);
         break;
     case TS_OP_ATTENTION:
         ts_attention(args);
-        break;
-    case TS_OP_ATTENTION_BF16:
-        ts_attention_bf16(args);
-        break;
-    case TS_OP_ATTENTION_FLASH_GGML:
-        ts_attention_flash_ggml(args);
-        break;
-    case TS_OP_ATTENTION_TILED_GGML:
-        ts_attention_tiled_ggml(args);
-        break;
-    case TS_OP_ATTENTION_SOFTMAX_GGML:
-        ts_attention_softmax_ggml(args);
         break;
     case TS_OP_ATTENTION_PARTIAL:
         ts_attention_partial(args);
@@ -139,12 +154,6 @@ void ts_op_run(ts_op_id id, const void *args)
     case TS_OP_MATMUL_DOT32:
         ts_matmul_dot32(args);
         break;
-    case TS_OP_MATMUL_MLX:
-        ts_matmul_mlx(args);
-        break;
-    case TS_OP_MATMUL_MLX_BF16:
-        ts_matmul_mlx_bf16(args);
-        break;
     case TS_OP_QUANTIZE_A64:
         ts_quantize_a64(args);
         break;
@@ -160,7 +169,8 @@ void ts_op_run(ts_op_id id, const void *args)
     case TS_OP_QKV_CONV_A64S8:
         ts_qkv_conv_a64s8(args);
         break;
-    case TS_OP_COUNT:
+    default:
+        run_form(id, args);
         break;
     }
 }
