@@ -39,13 +39,18 @@ static ts_status new_recurrent(ts_engine *e, ts_error *err)
     return TS_OK;
 }
 
-static ts_status check_options(const ts_weights *w, const ts_engine_options *o, ts_error *err)
+static ts_status check_options(const ts_weights *w, const ts_profile *p, const ts_engine_options *o,
+                               ts_error *err)
 {
     if (o->threads < 1 || o->threads > MAX_THREADS)
         return ts_fail(err, TS_BAD, w->path, "threads", "%d is not in 1..%d", o->threads, MAX_THREADS);
+    if (!ts_profile_is_house(p))
+        return ts_fail(err, TS_USAGE, NULL, "--profile", "'%s' is not one that engine fast runs: use ref32", p->name);
     if (o->capacity < 1 || o->capacity > MAX_CAPACITY)
         return ts_fail(err, TS_BAD, w->path, "capacity", "%lld tokens is not in 1..%d", (long long)o->capacity,
                        MAX_CAPACITY);
+    if (p->kv > TS_KV_F16)
+        return ts_fail(err, TS_USAGE, NULL, "--kv", "no schedule stores %s: use engine ref32", ts_kv_name(p->kv));
     return TS_OK;
 }
 
@@ -53,8 +58,9 @@ ts_status ts_engine_new(const ts_weights *w, const ts_profile *p, const ts_engin
                         ts_error *err)
 {
     *out = NULL;
-    if (check_options(w, o, err) != TS_OK)
-        return TS_BAD;
+    ts_status status = check_options(w, p, o, err);
+    if (status)
+        return status;
     ts_engine *e = ts_engine_alloc(1, 1, sizeof *e, err);
     if (!e)
         return TS_BAD;

@@ -94,7 +94,12 @@ void ts_engine_pages_free(ts_engine *e)
 
 ts_kv ts_engine_kv(const ts_engine *e, int64_t layer)
 {
-    return (ts_kv){e->profile->kv, TS_PAGE, e->pages, e->table, e->state[layer].k, e->state[layer].v};
+    return (ts_kv){.dtype = e->profile->kv,
+                   .page = TS_PAGE,
+                   .pages = e->pages,
+                   .table = e->table,
+                   .k = e->state[layer].k,
+                   .v = e->state[layer].v};
 }
 
 void ts_engine_angles(ts_engine *e, int64_t end)

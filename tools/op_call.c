@@ -174,11 +174,16 @@ static ts_status take_angles(ts_op_builder *b)
     return status;
 }
 
+static bool attends(const ts_op_builder *b)
+{
+    return b->s->id == TS_OP_ATTENTION || b->s->id == TS_OP_ATTENTION_PARTIAL;
+}
+
 /* Inputs that the file may leave out: states start at zero, attention ends with the cache, angles are the model's.
  */
 static bool optional(const ts_op_builder *b, const ts_field *f)
 {
-    return f->role == TS_INOUT || (b->s->id == TS_OP_ATTENTION && f->kind == TS_FIELD_I32) ||
+    return f->role == TS_INOUT || (attends(b) && f->kind == TS_FIELD_I32) ||
            (b->s->id == TS_OP_ROPE && strcmp(f->name, "x") != 0);
 }
 
@@ -267,7 +272,7 @@ static ts_status settle_all(ts_op_builder *b, const ts_op_call *codes)
         status = ts_op_settle(b, "K", ts_op_dim(codes->op, codes->args, "K"), "x");
     if (!status)
         status = check_present(b, codes);
-    if (!status && b->s->id != TS_OP_ATTENTION) /* whose pos is a field */
+    if (!status && !attends(b)) /* whose pos is a field */
         status = ts_op_settle_scalar(b, "pos");
     if (!status)
         status = ts_op_settle_scalar(b, "window");
@@ -281,7 +286,7 @@ static void scale_by_head(ts_op_builder *b)
     if (b->s->id == TS_OP_L2NORM) {
         ts_l2norm_args *a = b->c->args;
         a->scale = pow((double)a->D, a->scale);
-    } else if (b->s->id == TS_OP_ATTENTION) {
+    } else if (attends(b)) {
         ts_attention_args *a = b->c->args;
         a->scale = pow((double)a->D, -0.5);
     }

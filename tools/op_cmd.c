@@ -94,6 +94,8 @@ static ts_status check_usage(job *j, ts_error *err)
     j->s.id = ts_op_find(strcmp(j->op, "matmul") == 0 ? "matmul_dot32" : j->op);
     if (j->s.id == TS_OP_COUNT)
         return ts_fail(err, TS_USAGE, NULL, "--op", "'%s' is no operation (touchstone op --list)", j->op);
+    if (j->s.id == TS_OP_MLA_ATTENTION || j->s.id == TS_OP_MLA_ABSORBED)
+        return ts_fail(err, TS_USAGE, NULL, "--op", "%s reads a latent cache, which files cannot hold yet", j->op);
     if (ts_op_wants_weight(j->s.id) && !j->weight)
         return ts_fail(err, TS_USAGE, NULL, "--weight", "is required: %s has several", j->op);
     if (!ts_op_wants_weight(j->s.id) && j->weight)
@@ -105,7 +107,8 @@ static ts_status check_usage(job *j, ts_error *err)
     j->s.weight = j->weight;
     j->s.profile = ts_profile_find(j->profile_name);
     if (!j->s.profile)
-        return ts_fail(err, TS_USAGE, NULL, "--profile", "'%s' is none of exact, ts", j->profile_name);
+        return ts_fail(err, TS_USAGE, NULL, "--profile", "'%s' is none of %s", j->profile_name,
+                       ts_profile_names());
     return choose_engines(j, err);
 }
 
@@ -113,7 +116,7 @@ static ts_status check_usage(job *j, ts_error *err)
 static void choose_class(job *j)
 {
     const ts_matrix *m = strcmp(j->op, "matmul") == 0 ? ts_weights_matrix(j->w, j->s.layer, j->weight) : NULL;
-    j->codes = m && j->s.profile->codes && ts_matrix_is_a64s8(m);
+    j->codes = m && ts_profile_codes(j->s.profile) && ts_matrix_is_a64s8(m);
     if (j->codes)
         j->s.id = TS_OP_MATMUL_A64S8;
 }

@@ -38,7 +38,8 @@ static void print_rules(const char *rules)
 static void print_op(const ts_op *op)
 {
     char shape[96];
-    printf("%s, order %s, version %d\n  dims  ", op->name, op->order, op->version);
+    printf("%s, order %s, version %d%s\n  dims  ", op->name, op->order, op->version,
+           op->ref_only ? ", reference only" : "");
     for (int i = 0; i < TS_MAX_OP_DIMS && op->dim[i].name; i++)
         printf(" %s", op->dim[i].name);
     print_rules(op->rules);
@@ -66,6 +67,7 @@ static cJSON *to_json(const ts_op *op)
     for (int i = 0; i < TS_MAX_PARAMS && op->param[i].name; i++)
         cJSON_AddItemToArray(params, cJSON_CreateString(op->param[i].name));
     cJSON_AddStringToObject(o, "rules", op->rules);
+    cJSON_AddBoolToObject(o, "ref_only", op->ref_only);
     cJSON *fields = cJSON_AddArrayToObject(o, "fields");
     for (int i = 0; i < TS_MAX_FIELDS && op->field[i].name; i++) {
         const ts_field *f = &op->field[i];

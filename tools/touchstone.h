@@ -42,6 +42,11 @@
  *       Su et al., arXiv 2104.09864; halves rotated, not neighbours
  *   kv_store attention                 ts_kv_store_args, ts_attention_args
  *       pages: Kwon et al., arXiv 2309.06180; split softmax: Milakov and Gimelshein, arXiv 1805.02867
+ *   attention_partial                  ts_attention_args
+ *   attention_merge                    ts_attention_merge_args
+ *       attention in its two steps: Flash-Decoding, Dao et al. 2023
+ *   mla_attention mla_absorbed         ts_mla_args
+ *       latent attention, its keys made or its weights absorbed: DeepSeek-V2, arXiv 2405.04434
  *   matmul_dot32                       ts_matmul_args
  *   quantize_a64 matmul_a64s8          ts_quantize_a64_args, ts_matmul_a64s8_args
  *       integer products of activation codes and MLX weight codes

@@ -16,11 +16,12 @@ static bool layer_state_new(const ts_config *c, bool full, ts_kv_dtype dtype, in
         return l->conv && l->S;
     }
     size_t elements = (size_t)(pages * TS_PAGE * c->Hkv * c->D);
-    size_t size = dtype == TS_KV_REAL ? sizeof(ts_real) : sizeof(uint16_t);
-    l->kv = (ts_kv){.dtype = dtype, .page = TS_PAGE, .pages = pages, .table = table};
-    l->kv.k = calloc(elements, size);
-    l->kv.v = calloc(elements, size);
-    return l->kv.k && l->kv.v;
+    l->kv = (ts_kv){.dtype = dtype, .page = TS_PAGE, .pages = pages, .table = table, .width = c->D};
+    l->kv.k = calloc(elements, ts_kv_size(dtype));
+    l->kv.v = calloc(elements, ts_kv_size(dtype));
+    l->kv.k_scale = calloc(elements / (size_t)c->D, sizeof *l->kv.k_scale);
+    l->kv.v_scale = calloc(elements / (size_t)c->D, sizeof *l->kv.v_scale);
+    return l->kv.k && l->kv.v && l->kv.k_scale && l->kv.v_scale;
 }
 
 ts_status ts_state_new(const ts_ref_model *m, int64_t capacity, ts_ref_state **out, ts_error *err)
@@ -60,6 +61,8 @@ void ts_state_free(ts_ref_state *s)
         free(s->layer[i].S);
         free(s->layer[i].kv.k);
         free(s->layer[i].kv.v);
+        free(s->layer[i].kv.k_scale);
+        free(s->layer[i].kv.v_scale);
     }
     free(s->layer);
     free(s->table);

@@ -134,8 +134,9 @@ static inline int32_t ts_block_sum(const uint8_t *w, int offset, const uint8_t *
 void ts_block_scales(const uint8_t s[12], uint8_t scale[8], uint8_t min[8]);
 void ts_block_pack_scales(const uint8_t scale[8], const uint8_t min[8], uint8_t s[12]);
 
-/* Scale and minimum of 32 values for codes 0..levels: of steps + 1 grids, each laid from the best minimum so far, the
- * one with the least weighted square error. code gets that grid's codes. Returns the scale; *minimum = -min >= 0. */
+/* Scale and minimum of 32 values for codes 0..levels: of steps + 1 grids, each laid from the best minimum so far,
+ * the one with the least weighted square error. code gets that grid's codes. Returns the scale; *minimum = -min >=
+ * 0. */
 float ts_block_fit_range(const float *x, const float *weight, int levels, float first, int steps, uint8_t *code,
                          float *minimum);
 

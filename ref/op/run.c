@@ -7,6 +7,84 @@ static void map(ts_real (*f)(ts_real), const ts_map_args *a)
         a->y[i] = f(a->x[i]);
 }
 
+/* The forms that other engines compute. */
+static void run_form(ts_op_id id, const void *args)
+{
+    switch (id) {
+    case TS_OP_ROUND_BF16:
+        map(ts_round_bf16, args);
+        break;
+    case TS_OP_ROUND_F16:
+        map(ts_round_f16, args);
+        break;
+    case TS_OP_SCALE:
+        ts_scale(args);
+        break;
+    case TS_OP_SWIGLU_BF16:
+        ts_swiglu_bf16(args);
+        break;
+    case TS_OP_SIGMOID_GATE_BF16:
+        ts_sigmoid_gate_bf16(args);
+        break;
+    case TS_OP_RMSNORM_GGML:
+        ts_rmsnorm_ggml(args);
+        break;
+    case TS_OP_L2NORM_MEAN:
+        ts_l2norm_mean(args);
+        break;
+    case TS_OP_L2NORM_GGML:
+        ts_l2norm_ggml(args);
+        break;
+    case TS_OP_GATED_NORM_BF16:
+        ts_gated_norm_bf16(args);
+        break;
+    case TS_OP_GATED_NORM_GGML:
+        ts_gated_norm_ggml(args);
+        break;
+    case TS_OP_CONV1D_BF16:
+        ts_conv1d_bf16(args);
+        break;
+    case TS_OP_GDN_GATES_BF16:
+        ts_gdn_gates_bf16(args);
+        break;
+    case TS_OP_GDN_GATES_GGML:
+        ts_gdn_gates_ggml(args);
+        break;
+    case TS_OP_GDN_STEP_GGML:
+        ts_gdn_step_ggml(args);
+        break;
+    case TS_OP_ROPE_BF16:
+        ts_rope_bf16(args);
+        break;
+    case TS_OP_ATTENTION_BF16:
+        ts_attention_bf16(args);
+        break;
+    case TS_OP_ATTENTION_FLASH_GGML:
+        ts_attention_flash_ggml(args);
+        break;
+    case TS_OP_ATTENTION_TILED_GGML:
+        ts_attention_tiled_ggml(args);
+        break;
+    case TS_OP_ATTENTION_SOFTMAX_GGML:
+        ts_attention_softmax_ggml(args);
+        break;
+    case TS_OP_MATMUL_MLX:
+        ts_matmul_mlx(args);
+        break;
+    case TS_OP_MATMUL_MLX_BF16:
+        ts_matmul_mlx_bf16(args);
+        break;
+    case TS_OP_MATMUL_GGML:
+        ts_matmul_ggml(args);
+        break;
+    case TS_OP_MATMUL_GGML_X86:
+        ts_matmul_ggml_x86(args);
+        break;
+    default:
+        break;
+    }
+}
+
 void ts_op_run(ts_op_id id, const void *args)
 {
     switch (id) {
@@ -67,6 +145,18 @@ void ts_op_run(ts_op_id id, const void *args)
     case TS_OP_ATTENTION:
         ts_attention(args);
         break;
+    case TS_OP_ATTENTION_PARTIAL:
+        ts_attention_partial(args);
+        break;
+    case TS_OP_ATTENTION_MERGE:
+        ts_attention_merge(args);
+        break;
+    case TS_OP_MLA_ATTENTION:
+        ts_mla_attention(args);
+        break;
+    case TS_OP_MLA_ABSORBED:
+        ts_mla_absorbed(args);
+        break;
     case TS_OP_MATMUL_DOT32:
         ts_matmul_dot32(args);
         break;
@@ -85,7 +175,8 @@ void ts_op_run(ts_op_id id, const void *args)
     case TS_OP_QKV_CONV_A64S8:
         ts_qkv_conv_a64s8(args);
         break;
-    case TS_OP_COUNT:
+    default:
+        run_form(id, args);
         break;
     }
 }

@@ -144,7 +144,7 @@ static void *make_kv(fixture *f, ts_kv *kv, ts_kv_dtype dtype, int64_t tokens, i
     uint16_t (*to)(float) = dtype == TS_KV_F16 ? ts_f32_to_f16 : ts_f32_to_bf16;
     void *k = dtype ? (void *)narrow(n, 20, to) : normal(n, 20);
     void *v = dtype ? (void *)narrow(n, 21, to) : normal(n, 21);
-    *kv = (ts_kv){dtype, PAGE, pages, table, k, v};
+    *kv = (ts_kv){.dtype = dtype, .page = PAGE, .pages = pages, .table = table, .k = k, .v = v};
     *size = (size_t)n * (dtype ? sizeof(uint16_t) : sizeof(float));
     f->more[0] = v;
     f->more[1] = table;
@@ -237,11 +237,25 @@ static void discard(fixture *f)
     free(f);
 }
 
+/* Inner tensors that the schedule does not expose are NULL for it. */
+static void hide(fixture *f, const ts_schedule *s)
+{
+    for (int i = 0; i < TS_MAX_FIELDS && f->op->field[i].name; i++) {
+        if (f->op->field[i].role != TS_INNER || ts_schedule_exposes(s, f->op->field[i].name))
+            continue;
+        free(f->field[i]);
+        f->field[i] = NULL;
+        f->size[i] = 0;
+        memcpy(f->args.byte + f->op->field[i].offset, &f->field[i], sizeof f->field[i]);
+    }
+}
+
 /* Its matrix, if there is one, packed as the schedule wants it. */
 static fixture *make_for(const ts_schedule *s, const shape *sh)
 {
     ts_error err;
     fixture *f = make(sh);
+    hide(f, s);
     if (f->matrix.data)
         assert_int_equal(ts_matrix_pack_as(&f->matrix, s->packing, 1, &err), TS_OK);
     return f;

@@ -87,7 +87,12 @@ static void make_kv(inputs *in, inputs_array *a, ts_kv *kv, const inputs_shape *
     for (int64_t i = 0; i < pages; i++)
         table[i] = (int32_t)(pages - 1 - i);
     void *k = as(a, s, dtype[s->kv], 20, n);
-    *kv = (ts_kv){s->kv, PAGE, pages, table, k, as(&in->more[2], s, dtype[s->kv], 21, n)};
+    *kv = (ts_kv){.dtype = s->kv,
+                  .page = PAGE,
+                  .pages = pages,
+                  .table = table,
+                  .k = k,
+                  .v = as(&in->more[2], s, dtype[s->kv], 21, n)};
 }
 
 /* Ids below V; or positions and lengths of rows at the end of the pool, one of them short. */

@@ -169,7 +169,7 @@ static void every_operation_has_shapes(void **state)
                 assert_true(shape[j].dim[d] > 0 || d >= 2);
     }
     for (int op = 0; op < TS_OP_COUNT; op++)
-        if (!has[op])
+        if (!has[op] && !ts_op_table[op].ref_only)
             fail_msg("no shapes for %s", ts_op_table[op].name);
 }
 

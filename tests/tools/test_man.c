@@ -210,7 +210,7 @@ static void completion(void **state)
         const char *line, *word[2];
         size_t n;
     } values[] = {
-        {"touchstone run --kv", {"real", "f16"}, 3},           {"touchstone run -e", {"fast", "ref64"}, 3},
+        {"touchstone run --kv", {"real", "fp8-e4m3"}, 5},           {"touchstone run -e", {"fast", "ref64"}, 3},
         {"touchstone op --engine", {"all", "fast"}, 4},        {"touchstone layer --engine", {"ref32", "fast"}, 3},
         {"touchstone quantize -e", {"mlx-cpu", "lse"}, 3},     {"touchstone quantize -b", {"3", "8"}, 6},
         {"touchstone check --only", {"files", "external"}, 6},

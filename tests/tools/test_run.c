@@ -363,6 +363,26 @@ static void kv_dtypes(void **state)
     }
 }
 
+/* FP8 is the reference's alone. */
+static void kv_codes(void **state)
+{
+    files *f = *state;
+    static const char *const kv[] = {"fp8-e4m3", "fp8-e5m2"};
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(capture_run(&got, ts_cmd_trace, "trace", "-m", TINY, "-p", SHORT, "--kv", kv[i], "-e",
+                                     "ref32", "-o", i ? f->b : f->a, NULL),
+                         TS_OK);
+        assert_int_equal(capture_run(&got, ts_cmd_run, "run", "-m", TINY, "-p", SHORT, "-n", "1", "--kv", kv[i],
+                                     "-e", "ref64", NULL),
+                         TS_OK);
+        assert_int_equal(
+            capture_run(&got, ts_cmd_run, "run", "-m", TINY, "-p", SHORT, "-n", "1", "--kv", kv[i], NULL),
+            TS_USAGE);
+        assert_non_null(strstr(got.err, "no schedule stores fp8"));
+    }
+    assert_int_equal(capture_run(&got, ts_cmd_diff, "diff", f->a, f->b, NULL), TS_DIFFERS);
+}
+
 /* A folder with all of the tiny model's files and a generation_config.json of its own. */
 static void link_model(const folder *d, const char *generation)
 {
@@ -466,6 +486,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(traces_agree, set_up, tear_down),
         cmocka_unit_test_setup_teardown(trace_errors, set_up, tear_down),
         cmocka_unit_test_setup_teardown(kv_dtypes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(kv_codes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(generation_config, set_up, tear_down),
         cmocka_unit_test(runner_resets),
     };

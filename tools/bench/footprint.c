@@ -55,7 +55,7 @@ ts_status ts_memory_for(double bytes, ts_error *err)
 
 static size_t row_bytes(const ts_matrix *m)
 {
-    return m->format == TS_W_MLX ? (size_t)(m->K * m->bits / 8) : (size_t)m->K * (m->format == TS_W_F32 ? 4 : 2);
+    return (size_t)ts_matrix_row_bytes(m);
 }
 
 /* Bytes of data, scales and biases (packed: of the packing alone). */

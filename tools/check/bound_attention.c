@@ -1,4 +1,4 @@
-/* Bound of split attention: o, and the partial results m, l, acc. */
+/* Bounds of what follows order split128: attention's o and partial results m, l, acc, and latent attention's. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,60 +14,73 @@ typedef struct {
     ts_err *acc; /* [D] */
 } part;
 
-/* Element c of the key or value of token j, head h. */
-static ts_err kv_get(const ts_attention_args *a, const void *pool, int64_t j, int64_t h, int64_t c)
+/* A form of attention: rows of queries of H heads over values of D channels. */
+typedef struct form form;
+struct form {
+    const void *args;
+    const int32_t *pos, *len;
+    int64_t T, H, D, parts, window;
+    ts_err (*score)(const form *f, int64_t row, int64_t j);
+    ts_err (*value)(const form *f, int64_t row, int64_t j, int64_t c);
+    const ts_err *query; /* in latent space, of the row at hand */
+};
+
+static ts_err pool_get(const ts_kv *kv, const void *pool, int64_t at)
 {
-    const ts_kv *kv = &a->kv;
-    int64_t at = ((kv->table[j / kv->page] * a->Hkv + h) * kv->page + j % kv->page) * a->D + c;
-    uint16_t half = kv->dtype == TS_KV_REAL ? 0 : ((const uint16_t *)pool)[at];
-    return ts_err_exact(kv->dtype == TS_KV_BF16  ? ts_bf16_to_f32(half)
-                        : kv->dtype == TS_KV_F16 ? ts_f16_to_f32(half)
-                                                 : ((const float *)pool)[at]);
+    const uint8_t *code = pool;
+    const float *scale = pool == kv->v ? kv->v_scale : kv->k_scale;
+    switch (kv->dtype) {
+    case TS_KV_BF16:
+        return ts_err_exact(ts_bf16_to_f32(((const uint16_t *)pool)[at]));
+    case TS_KV_F16:
+        return ts_err_exact(ts_f16_to_f32(((const uint16_t *)pool)[at]));
+    case TS_KV_E4M3:
+        return ts_err_mul(ts_err_exact(ts_e4m3_to_f32(code[at])), ts_err_exact(scale[at / kv->width]));
+    case TS_KV_E5M2:
+        return ts_err_mul(ts_err_exact(ts_e5m2_to_f32(code[at])), ts_err_exact(scale[at / kv->width]));
+    default:
+        return ts_err_exact(((const float *)pool)[at]);
+    }
 }
 
-static bool visible(const ts_attention_args *a, int64_t t, int64_t j)
+/* Index of channel 0 of token j, head h of rows of Hkv heads of D channels. */
+static int64_t pool_row(const ts_kv *kv, int64_t Hkv, int64_t D, int64_t j, int64_t h)
 {
-    return j < a->len[t] && j <= a->pos[t] && (a->window <= 0 || a->pos[t] - j < a->window);
+    return ((kv->table[j / kv->page] * Hkv + h) * kv->page + j % kv->page) * D;
 }
 
-/* s_j = dot32(q, k_j) scale */
-static ts_err score(const ts_attention_args *a, const float *q, int64_t j, int64_t h)
+static bool visible(const form *f, int64_t t, int64_t j)
 {
-    ts_err_dot32 d = {0};
-    for (int64_t c = 0; c < a->D; c++)
-        ts_err_dot32_term(&d, c, ts_err_exact(q[c]), kv_get(a, a->kv.k, j, h, c));
-    return ts_err_mul(ts_err_dot32_sum(&d), ts_err_param(a->scale));
+    return j < f->len[t] && j <= f->pos[t] && (f->window <= 0 || f->pos[t] - j < f->window);
 }
 
 /* m = max s; w = exp(s - m); l = sum w; acc = sum w v */
-static void partition(const ts_attention_args *a, int64_t row, int64_t p, bool any_shift, part *out)
+static void partition(const form *f, int64_t row, int64_t p, bool any_shift, part *out)
 {
-    int64_t t = row / a->Hq, hq = row % a->Hq;
-    const float *q = a->q + (t * a->Hq + hq) * a->D;
-    int64_t h = hq / (a->Hq / a->Hkv), first = p * PART;
+    int64_t t = row / f->H, first = p * PART;
     ts_err s[PART];
     out->m = (ts_err){(double)-INFINITY, 0};
     out->l = (ts_err){0, 0};
-    for (int64_t c = 0; c < a->D; c++)
+    for (int64_t c = 0; c < f->D; c++)
         out->acc[c] = (ts_err){0, 0};
     for (int64_t j = first; j < first + PART; j++)
-        if (visible(a, t, j)) {
-            s[j - first] = score(a, q, j, h);
+        if (visible(f, t, j)) {
+            s[j - first] = f->score(f, row, j);
             out->m = ts_err_max(out->m, s[j - first]);
         }
     out->shift = (ts_err){out->m.v, any_shift ? 0 : out->m.e};
     for (int64_t j = first; j < first + PART; j++)
-        if (visible(a, t, j)) {
+        if (visible(f, t, j)) {
             ts_err w = ts_err_exp(ts_err_sub(s[j - first], out->shift));
             out->l = ts_err_add(out->l, w);
-            for (int64_t c = 0; c < a->D; c++)
-                out->acc[c] = ts_err_fma(w, kv_get(a, a->kv.v, j, h, c), out->acc[c]);
+            for (int64_t c = 0; c < f->D; c++)
+                out->acc[c] = ts_err_fma(w, f->value(f, row, j, c), out->acc[c]);
         }
 }
 
 /* Channel c of the merge over the partitions that have keys. The constants differ from ref32's maxima by
  * up to `slack`: errors scale by less than exp(4 slack). */
-static double merged(const part *p, int64_t parts, int64_t c)
+static ts_err merged(const part *p, int64_t parts, int64_t c)
 {
     ts_err M = {(double)-INFINITY, 0}, L = {0, 0}, O = {0, 0};
     double slack = 0;
@@ -83,42 +96,220 @@ static double merged(const part *p, int64_t parts, int64_t c)
             O = ts_err_fma(g, p[i].acc[c], O);
         }
     ts_err o = L.v != 0 ? ts_err_div(O, L) : O;
-    return o.e > 0 ? ts_err_bound(o) * exp(4 * slack) : 0;
+    return (ts_err){o.v, o.e > 0 ? o.e * exp(4 * slack) : 0};
 }
 
-/* The field's elements of one (row, query head). */
-static void emit(const ts_attention_args *a, const part *p, int64_t row, const char *field, double *bound)
+/* m, l or acc of one (row, query head). */
+static void emit_records(const form *f, const part *p, int64_t row, const char *field, double *bound)
 {
-    for (int64_t c = 0; c < a->D && strcmp(field, "o") == 0; c++)
-        bound[row * a->D + c] = merged(p, a->parts, c);
-    for (int64_t i = 0; i < a->parts; i++) {
-        int64_t at = row * a->parts + i;
+    for (int64_t i = 0; i < f->parts; i++) {
+        int64_t at = row * f->parts + i;
         if (strcmp(field, "m") == 0)
             bound[at] = ts_err_bound(p[i].m);
         if (strcmp(field, "l") == 0)
             bound[at] = ts_err_bound(p[i].l);
-        for (int64_t c = 0; c < a->D && strcmp(field, "acc") == 0; c++)
-            bound[at * a->D + c] = ts_err_bound(p[i].acc[c]);
+        for (int64_t c = 0; c < f->D && strcmp(field, "acc") == 0; c++)
+            bound[at * f->D + c] = ts_err_bound(p[i].acc[c]);
     }
+}
+
+static part *parts_new(const form *f)
+{
+    part *p = calloc((size_t)f->parts, sizeof *p + (size_t)f->D * sizeof(ts_err));
+    for (int64_t i = 0; p && i < f->parts; i++)
+        p[i].acc = (ts_err *)(p + f->parts) + i * f->D;
+    return p;
+}
+
+static void partitions(const form *f, int64_t row, bool any_shift, part *p)
+{
+    for (int64_t i = 0; i < f->parts; i++)
+        partition(f, row, i, any_shift, &p[i]);
+}
+
+/* s_j = dot32(q, k_j) scale */
+static ts_err attention_score(const form *f, int64_t row, int64_t j)
+{
+    const ts_attention_args *a = f->args;
+    int64_t at = pool_row(&a->kv, a->Hkv, a->D, j, row % a->Hq / (a->Hq / a->Hkv));
+    ts_err_dot32 d = {0};
+    for (int64_t c = 0; c < a->D; c++)
+        ts_err_dot32_term(&d, c, ts_err_exact(a->q[row * a->D + c]), pool_get(&a->kv, a->kv.k, at + c));
+    return ts_err_mul(ts_err_dot32_sum(&d), ts_err_param(a->scale));
+}
+
+static ts_err attention_value(const form *f, int64_t row, int64_t j, int64_t c)
+{
+    const ts_attention_args *a = f->args;
+    return pool_get(&a->kv, a->kv.v, pool_row(&a->kv, a->Hkv, a->D, j, row % a->Hq / (a->Hq / a->Hkv)) + c);
+}
+
+/* M, or L, which is relative to it. */
+static void emit_merged(const part *p, int64_t parts, char field, double *bound)
+{
+    ts_err M = {(double)-INFINITY, 0}, L = {0, 0};
+    for (int64_t i = 0; i < parts; i++)
+        if (p[i].l.v != 0)
+            M = ts_err_max(M, p[i].m);
+    for (int64_t i = 0; i < parts; i++)
+        if (p[i].l.v != 0)
+            L = ts_err_fma(ts_err_exp(ts_err_sub(p[i].m, M)), p[i].l, L);
+    *bound = ts_err_bound(field == 'M' ? M : L);
 }
 
 ts_status ts_bound_attention(const ts_attention_args *a, const char *field, double *bound, ts_error *err)
 {
-    part *p = calloc((size_t)a->parts, sizeof *p);
-    ts_err *acc = calloc((size_t)(a->parts * a->D), sizeof *acc);
-    if (!p || !acc) {
-        free(p);
-        free(acc);
-        return ts_no_memory(err, (size_t)a->parts * (sizeof *p + (size_t)a->D * sizeof *acc));
+    form f = {a, a->pos, a->len, a->T, a->Hq, a->D, a->parts, a->window, attention_score, attention_value, NULL};
+    bool o = strcmp(field, "o") == 0;
+    part *p = parts_new(&f);
+    for (int64_t row = 0; p && row < f.T * f.H; row++) {
+        partitions(&f, row, o, p);
+        for (int64_t c = 0; c < f.D && o; c++)
+            bound[row * f.D + c] = ts_err_bound(merged(p, f.parts, c));
+        if (field[0] == 'M' || field[0] == 'L')
+            emit_merged(p, f.parts, field[0], bound + row);
+        emit_records(&f, p, row, field, bound);
     }
-    for (int64_t row = 0; row < a->T * a->Hq; row++) {
-        for (int64_t i = 0; i < a->parts; i++) {
-            p[i].acc = acc + i * a->D;
-            partition(a, row, i, strcmp(field, "o") == 0, &p[i]);
-        }
-        emit(a, p, row, field, bound);
-    }
-    free(acc);
     free(p);
-    return TS_OK;
+    return p ? TS_OK : ts_no_memory(err, (size_t)(f.parts * (f.D + 1)) * sizeof *p);
+}
+
+/* One (row, query head) of records that are exact. */
+static void merge_row(const ts_attention_merge_args *a, int64_t row, const char *field, part *p, double *bound)
+{
+    for (int64_t i = 0; i < a->parts; i++) {
+        int64_t at = row * a->parts + i;
+        p[i].m = p[i].shift = ts_err_exact(a->m[at]);
+        p[i].l = ts_err_exact(a->l[at]);
+        for (int64_t c = 0; c < a->D; c++)
+            p[i].acc[c] = ts_err_exact(a->acc[at * a->D + c]);
+    }
+    for (int64_t c = 0; c < a->D && field[0] == 'o'; c++)
+        bound[row * a->D + c] = ts_err_bound(merged(p, a->parts, c));
+    if (field[0] != 'o')
+        emit_merged(p, a->parts, field[0], bound + row);
+}
+
+ts_status ts_bound_attention_merge(const ts_attention_merge_args *a, const char *field, double *bound,
+                                   ts_error *err)
+{
+    form f = {.D = a->D, .parts = a->parts};
+    part *p = parts_new(&f);
+    for (int64_t row = 0; p && row < a->T * a->Hq; row++)
+        merge_row(a, row, field, p, bound);
+    free(p);
+    return p ? TS_OK : ts_no_memory(err, (size_t)(f.parts * (f.D + 1)) * sizeof *p);
+}
+
+/* latent_j . row n of w, in order dot32 */
+static ts_err expanded(const ts_mla_args *a, int64_t j, int64_t n)
+{
+    int64_t at = pool_row(&a->kv, 1, a->R + a->Dr, j, 0);
+    ts_err_dot32 d = {0};
+    for (int64_t r = 0; r < a->R; r++)
+        ts_err_dot32_term(&d, r, pool_get(&a->kv, a->kv.k, at + r), ts_err_weight(a->w, n, r));
+    return ts_err_dot32_sum(&d);
+}
+
+/* Channel i of the part of the key that all heads share. */
+static ts_err shared(const ts_mla_args *a, int64_t j, int64_t i)
+{
+    return pool_get(&a->kv, a->kv.k, pool_row(&a->kv, 1, a->R + a->Dr, j, 0) + a->R + i);
+}
+
+static ts_err mla_score(const form *f, int64_t row, int64_t j)
+{
+    const ts_mla_args *a = f->args;
+    int64_t first = row % a->H * (a->Dn + a->Dv);
+    ts_err_dot32 d = {0};
+    for (int64_t c = 0; c < a->Dn + a->Dr; c++)
+        ts_err_dot32_term(&d, c, ts_err_exact(a->q[row * (a->Dn + a->Dr) + c]),
+                          c < a->Dn ? expanded(a, j, first + c) : shared(a, j, c - a->Dn));
+    return ts_err_mul(ts_err_dot32_sum(&d), ts_err_param(a->scale));
+}
+
+static ts_err mla_value(const form *f, int64_t row, int64_t j, int64_t c)
+{
+    const ts_mla_args *a = f->args;
+    return expanded(a, j, row % a->H * (a->Dn + a->Dv) + a->Dn + c);
+}
+
+ts_status ts_bound_mla_attention(const ts_mla_args *a, const char *field, double *bound, ts_error *err)
+{
+    form f = {a, a->pos, a->len, a->T, a->H, a->Dv, a->parts, 0, mla_score, mla_value, NULL};
+    bool o = strcmp(field, "o") == 0;
+    part *p = parts_new(&f);
+    for (int64_t row = 0; p && row < f.T * f.H; row++) {
+        partitions(&f, row, o, p);
+        for (int64_t c = 0; c < f.D && o; c++)
+            bound[row * f.D + c] = ts_err_bound(merged(p, f.parts, c));
+        emit_records(&f, p, row, field, bound);
+    }
+    free(p);
+    return p ? TS_OK : ts_no_memory(err, (size_t)(f.parts * (f.D + 1)) * sizeof *p);
+}
+
+static ts_err absorbed_score(const form *f, int64_t row, int64_t j)
+{
+    const ts_mla_args *a = f->args;
+    int64_t at = pool_row(&a->kv, 1, a->R + a->Dr, j, 0);
+    ts_err_dot32 d = {0};
+    for (int64_t c = 0; c < a->R + a->Dr; c++)
+        ts_err_dot32_term(&d, c,
+                          c < a->R ? f->query[c] : ts_err_exact(a->q[row * (a->Dn + a->Dr) + a->Dn + c - a->R]),
+                          pool_get(&a->kv, a->kv.k, at + c));
+    return ts_err_mul(ts_err_dot32_sum(&d), ts_err_param(a->scale));
+}
+
+static ts_err absorbed_value(const form *f, int64_t row, int64_t j, int64_t c)
+{
+    const ts_mla_args *a = f->args;
+    (void)row;
+    return pool_get(&a->kv, a->kv.k, pool_row(&a->kv, 1, a->R + a->Dr, j, 0) + c);
+}
+
+/* ql_r: a chain over the Dn key rows of the head. */
+static void latent_query(const ts_mla_args *a, int64_t row, ts_err *ql)
+{
+    for (int64_t r = 0; r < a->R; r++) {
+        ql[r] = (ts_err){0, 0};
+        for (int64_t i = 0; i < a->Dn; i++)
+            ql[r] = ts_err_fma(ts_err_exact(a->q[row * (a->Dn + a->Dr) + i]),
+                               ts_err_weight(a->w, row % a->H * (a->Dn + a->Dv) + i, r), ql[r]);
+    }
+}
+
+/* ql, ol or o of one (row, head); `latent` becomes the result in latent space. */
+static void emit_absorbed(const form *f, const part *p, int64_t row, const char *field, ts_err *latent,
+                          double *bound)
+{
+    const ts_mla_args *a = f->args;
+    for (int64_t r = 0; r < a->R && strcmp(field, "ql") == 0; r++)
+        bound[row * a->R + r] = ts_err_bound(f->query[r]);
+    for (int64_t r = 0; r < a->R && field[0] == 'o'; r++)
+        latent[r] = merged(p, a->parts, r);
+    for (int64_t r = 0; r < a->R && strcmp(field, "ol") == 0; r++)
+        bound[row * a->R + r] = ts_err_bound(latent[r]);
+    for (int64_t c = 0; c < a->Dv && strcmp(field, "o") == 0; c++) {
+        ts_err_dot32 d = {0};
+        for (int64_t r = 0; r < a->R; r++)
+            ts_err_dot32_term(&d, r, latent[r], ts_err_weight(a->w, row % a->H * (a->Dn + a->Dv) + a->Dn + c, r));
+        bound[row * a->Dv + c] = ts_err_bound(ts_err_dot32_sum(&d));
+    }
+}
+
+ts_status ts_bound_mla_absorbed(const ts_mla_args *a, const char *field, double *bound, ts_error *err)
+{
+    ts_err *query = calloc((size_t)a->R, 2 * sizeof *query);
+    form f = {a, a->pos, a->len, a->T, a->H, a->R, a->parts, 0, absorbed_score, absorbed_value, query};
+    part *p = query ? parts_new(&f) : NULL;
+    for (int64_t row = 0; p && row < f.T * f.H; row++) {
+        latent_query(a, row, query);
+        partitions(&f, row, field[0] == 'o', p);
+        emit_absorbed(&f, p, row, field, query + a->R, bound);
+        emit_records(&f, p, row, field, bound);
+    }
+    free(p);
+    free(query);
+    return p ? TS_OK : ts_no_memory(err, (size_t)(f.parts * (f.D + 1)) * sizeof *p);
 }

@@ -13,10 +13,22 @@ static ts_err widened(const void *data, ts_dtype dtype, int64_t i)
     return ts_err_exact(dtype == TS_BF16 ? ts_bf16_to_f32(h) : ts_f16_to_f32(h));
 }
 
+ts_err ts_err_mlx_scale(const ts_matrix *w, int64_t n, int64_t group)
+{
+    return widened(w->scales, w->aux, n * (w->K / w->group) + group);
+}
+
+ts_err ts_err_mlx_bias(const ts_matrix *w, int64_t n, int64_t group)
+{
+    return widened(w->biases, w->aux, n * (w->K / w->group) + group);
+}
+
 /* Weight (n,k): exact, or for MLX the one rounding of fma(scale, code, bias). */
-static ts_err weight(const ts_matrix *w, int64_t n, int64_t k)
+ts_err ts_err_weight(const ts_matrix *w, int64_t n, int64_t k)
 {
     static const ts_dtype dtype[] = {[TS_W_BF16] = TS_BF16, [TS_W_F16] = TS_F16, [TS_W_F32] = TS_F32};
+    if (ts_matrix_has_blocks(w))
+        return ts_err_block_weight(w, n, k);
     if (w->format != TS_W_MLX)
         return widened(w->data, dtype[w->format], n * w->K + k);
     int64_t group = n * (w->K / w->group) + k / w->group;
@@ -28,7 +40,7 @@ void ts_bound_embed(const ts_embed_args *a, double *bound)
 {
     for (int64_t t = 0; t < a->T; t++)
         for (int64_t c = 0; c < a->C; c++)
-            bound[t * a->C + c] = ts_err_bound(weight(a->w, a->id[t], c));
+            bound[t * a->C + c] = ts_err_bound(ts_err_weight(a->w, a->id[t], c));
 }
 
 void ts_bound_matmul_dot32(const ts_matmul_args *a, double *bound)
@@ -37,7 +49,7 @@ void ts_bound_matmul_dot32(const ts_matmul_args *a, double *bound)
         for (int64_t n = 0; n < a->N; n++) {
             ts_err_dot32 d = {0};
             for (int64_t k = 0; k < a->K; k++)
-                ts_err_dot32_term(&d, k, ts_err_exact(a->x[t * a->K + k]), weight(a->w, n, k));
+                ts_err_dot32_term(&d, k, ts_err_exact(a->x[t * a->K + k]), ts_err_weight(a->w, n, k));
             bound[t * a->N + n] = ts_err_bound(ts_err_dot32_sum(&d));
         }
 }

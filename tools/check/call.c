@@ -1,3 +1,4 @@
+#include "format/block.h"
 #include "check/call.h"
 
 #include <stdlib.h>
@@ -20,10 +21,35 @@ int ts_call_matrix_at(const ts_call *c, int i)
     return n;
 }
 
+static size_t kv_element_size(const ts_kv *kv, bool wide)
+{
+    if (kv->dtype == TS_KV_REAL)
+        return wide ? sizeof(double) : sizeof(float);
+    return kv->dtype < TS_KV_E4M3 ? sizeof(uint16_t) : sizeof(uint8_t);
+}
+
+/* Rows of a pool of codes: each has a scale, and those of k and of v lie in front of the codes. 0 for other pools.
+ */
+static int64_t scale_count(const ts_call *c, const ts_field *f)
+{
+    if (f->kind != TS_FIELD_KV || !ts_call_kv_codes(c))
+        return 0;
+    const ts_kv *kv = ts_call_member(c, f->offset);
+    return kv->pages * kv->page * ts_op_dim(c->op, c->args, f->dim[0]);
+}
+
+bool ts_call_kv_codes(const ts_call *c)
+{
+    for (int i = 0; i < TS_MAX_FIELDS && c->op->field[i].name; i++)
+        if (c->op->field[i].kind == TS_FIELD_KV)
+            return ((const ts_kv *)ts_call_member(c, c->op->field[i].offset))->dtype >= TS_KV_E4M3;
+    return false;
+}
+
 size_t ts_call_element_size(const ts_call *c, const ts_field *f)
 {
     if (f->kind == TS_FIELD_KV)
-        return ((ts_kv *)ts_call_member(c, f->offset))->dtype ? 2 : c->wide ? sizeof(double) : sizeof(float);
+        return kv_element_size(ts_call_member(c, f->offset), c->wide);
     if (f->kind == TS_FIELD_I8)
         return 1;
     return f->kind == TS_FIELD_I32 ? sizeof(int32_t) : c->wide ? sizeof(double) : sizeof(float);
@@ -40,15 +66,25 @@ static int64_t element_count(const ts_call *c, const ts_field *f)
     return n;
 }
 
+static void attach_kv(ts_call *c, const ts_field *f, int i)
+{
+    ts_kv *kv = ts_call_member(c, f->offset);
+    int64_t scales = scale_count(c, f);
+    size_t half = (c->size[i] - 2 * (size_t)scales * sizeof(float)) / 2;
+    kv->table = c->table;
+    kv->k_scale = scales ? c->data[i] : NULL;
+    kv->v_scale = scales ? (float *)c->data[i] + scales : NULL;
+    kv->width = ts_op_dim(c->op, c->args, f->dim[1]);
+    kv->k = (float *)c->data[i] + 2 * scales;
+    kv->v = c->v_pool ? c->v_pool : (char *)kv->k + half;
+}
+
 /* Points the args struct at array i. */
 void ts_call_attach(ts_call *c, int i)
 {
     const ts_field *f = &c->op->field[i];
     if (f->kind == TS_FIELD_KV) {
-        ts_kv *kv = ts_call_member(c, f->offset);
-        kv->table = c->table;
-        kv->k = c->data[i];
-        kv->v = c->v_pool ? c->v_pool : (char *)c->data[i] + c->size[i] / 2;
+        attach_kv(c, f, i);
     } else if (f->kind == TS_FIELD_MATRIX) {
         const ts_matrix *first = c->guarded ? (const void *)c->guard[TS_GUARD_STRUCTS].data : c->matrix;
         *(const ts_matrix **)ts_call_member(c, f->offset) = first + ts_call_matrix_at(c, i);
@@ -63,7 +99,7 @@ ts_status ts_call_allocate(ts_call *c, int i, ts_error *err)
     int64_t n = element_count(c, f);
     if (n < 0 || n > (int64_t)1 << 26)
         return ts_fail(err, TS_BAD, NULL, f->name, "%lld elements are too many for a case", (long long)n);
-    c->size[i] = (size_t)n * ts_call_element_size(c, f);
+    c->size[i] = (size_t)n * ts_call_element_size(c, f) + 2 * (size_t)scale_count(c, f) * sizeof(float);
     if (c->guarded)
         c->data[i] = ts_guard_new(&c->guard[i], c->size[i]) ? c->guard[i].data : NULL;
     else
@@ -122,6 +158,32 @@ static bool all_in(const int32_t *x, int64_t n, int64_t lo, int64_t hi)
     return in;
 }
 
+/* Rows of attention that see only keys the case has filled, in partitions it has. */
+static const char *rows_in(const ts_call *c, int64_t T, int64_t parts, const int32_t *pos, const int32_t *len)
+{
+    int64_t most = c->kv_filled < 128 * parts ? c->kv_filled : 128 * parts;
+    return all_in(pos, T, 0, 1 << 24) && all_in(len, T, 0, most) ? NULL
+                                                                 : "keys past those in the cache, or past parts";
+}
+
+static bool is_attention(ts_op_id id)
+{
+    return id == TS_OP_ATTENTION || id == TS_OP_ATTENTION_PARTIAL || id == TS_OP_ATTENTION_BF16 ||
+           id == TS_OP_ATTENTION_FLASH_GGML || id == TS_OP_ATTENTION_TILED_GGML ||
+           id == TS_OP_ATTENTION_SOFTMAX_GGML;
+}
+
+/* Blocks where they are wanted, and B their bytes. */
+static const char *blocks_fit(const ts_call *c, ts_op_id id)
+{
+    if (id != TS_OP_MATMUL_GGML && id != TS_OP_MATMUL_GGML_X86)
+        return NULL;
+    const ts_matmul_ggml_args *a = c->args;
+    if (!ts_matrix_has_blocks(a->w))
+        return "the matrix is not in ggml's blocks";
+    return a->B == ts_block_row_bytes(a->w) ? NULL : "B is not the bytes of a row of activation blocks";
+}
+
 /* What no coding checks, because the engine never lets it happen: indexes outside, matrices of another class. */
 static const char *wrong_contents(const ts_call *c)
 {
@@ -134,13 +196,19 @@ static const char *wrong_contents(const ts_call *c)
         const ts_kv_store_args *a = c->args;
         return a->pos + a->T <= c->kv_capacity ? NULL : "tokens past the capacity of the cache";
     }
-    if (id == TS_OP_ATTENTION) {
+    if (is_attention(id)) {
         const ts_attention_args *a = c->args;
-        int64_t most = c->kv_filled < 128 * a->parts ? c->kv_filled : 128 * a->parts;
-        return all_in(a->pos, a->T, 0, 1 << 24) && all_in(a->len, a->T, 0, most)
-                   ? NULL
-                   : "keys past those in the cache, or past parts";
+        return rows_in(c, a->T, a->parts, a->pos, a->len);
     }
+    if (id == TS_OP_MLA_ATTENTION || id == TS_OP_MLA_ABSORBED) {
+        const ts_mla_args *a = c->args;
+        return rows_in(c, a->T, a->parts, a->pos, a->len);
+    }
+    if ((id == TS_OP_MATMUL_MLX || id == TS_OP_MATMUL_MLX_BF16) && c->matrix[0].format != TS_W_MLX)
+        return "the matrix is not MLX";
+    const char *why = blocks_fit(c, id);
+    if (why)
+        return why;
     bool codes = id == TS_OP_MATMUL_A64S8 || id == TS_OP_GATE_UP_A64S8 || id == TS_OP_QKV_CONV_A64S8;
     for (int i = 0; codes && i < TS_MATRICES && c->matrix[i].N > 0; i++) {
         const ts_matrix *m = &c->matrix[i];
@@ -317,6 +385,8 @@ bool ts_call_has(const ts_call *c, int field)
 
 static ts_dtype field_dtype(const ts_call *c, const ts_field *f)
 {
+    if (f->kind == TS_FIELD_KV && ts_call_kv_codes(c))
+        return TS_U8;
     if (f->kind == TS_FIELD_KV && ((const ts_kv *)ts_call_member(c, f->offset))->dtype)
         return ((const ts_kv *)ts_call_member(c, f->offset))->dtype == TS_KV_F16 ? TS_F16 : TS_BF16;
     if (f->kind == TS_FIELD_I8)
@@ -328,6 +398,11 @@ ts_tensor ts_call_tensor(const ts_call *c, int field)
 {
     const ts_field *f = &c->op->field[field];
     ts_tensor t = {.name = f->name, .dtype = field_dtype(c, f), .data = c->data[field], .size = c->size[field]};
+    if (t.dtype == TS_U8) { /* scales and codes as bytes */
+        t.ndim = 1;
+        t.dim[0] = (int64_t)t.size;
+        return t;
+    }
     if (f->kind == TS_FIELD_KV) {
         const ts_kv *kv = ts_call_member(c, f->offset);
         t.ndim = 5;

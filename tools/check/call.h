@@ -6,8 +6,8 @@
  *   i32     "iota:START", "list:a,b,c" (cycled), "ints:LO:HI"
  *   i8      "ints:LO:HI"
  *   matrix  "bf16/GEN", "f16/GEN", "f32/GEN", "mlxB.gG/GEN of scales/GEN of biases", bf16 unless "/f16" or "/f32"
- * follows kv      "bf16|f16|real/GEN/PAGE/FILLED/CAPACITY/SPARE": FILLED tokens of CAPACITY in a shuffled pool with
- *           SPARE free pages; everything not filled is NaN */
+ * follows kv      "bf16|f16|real|fp8-e4m3|fp8-e5m2/GEN/PAGE/FILLED/CAPACITY/SPARE": FILLED tokens of CAPACITY in a
+ * shuffled pool with SPARE free pages; everything not filled is NaN */
 #ifndef TS_CHECK_CALL_H
 #define TS_CHECK_CALL_H
 
@@ -80,7 +80,11 @@ void ts_call_free(ts_call *c);
 /* Takes away the inner tensors not named in `exposes`. */
 void ts_call_expose(ts_call *c, const char *exposes);
 
-/* Field i as a tensor: real (F32 or F64), I8, I32, or the KV pools [2,pages,Hkv,page,D]. */
+/* Does it store or read a KV pool of codes with scales? No schedule does. */
+bool ts_call_kv_codes(const ts_call *c);
+
+/* Field i as a tensor: real (F32 or F64), I8, I32, or the KV pools [2,pages,Hkv,page,D]; those of codes are bytes.
+ */
 ts_tensor ts_call_tensor(const ts_call *c, int field);
 bool ts_call_has(const ts_call *c, int field);
 /* Index of the field of that name, or -1. */

@@ -22,9 +22,8 @@ void ts_call_fill(ts_call *c, int i)
 
 static size_t matrix_bytes(const ts_matrix *m, int part)
 {
-    size_t plain = (size_t)(m->N * m->K) * (m->format == TS_W_F32 ? 4 : 2);
     if (part == 0)
-        return m->format == TS_W_MLX ? (size_t)(m->N * (m->K * m->bits / 8)) : plain;
+        return (size_t)(m->N * ts_matrix_row_bytes(m));
     return m->format == TS_W_MLX ? (size_t)(m->N * (m->K / m->group)) * (m->aux == TS_F32 ? 4 : 2) : 0;
 }
 

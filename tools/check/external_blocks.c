@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check/bound_op.h"
 #include "check/external.h"
-#include "num/convert.h"
 #include "ref.h"
 
 enum { ROWS = 10, K = 512, MAX_BYTES = 1024 };
@@ -77,25 +77,6 @@ static bool decodes(const golden *g, const ts_tensor *t, const char *name, ts_we
     return same;
 }
 
-/* What any order of the sums may err by: each of at most (blocks + 16) roundings one term goes through by u of the
- * sum of absolute terms. Minima are terms of their own; 63 dmin or m, the half at byte 2, is the largest. */
-static double slack(ts_weight_format format, const uint8_t *w, ts_weight_format activation, const uint8_t *a)
-{
-    double x[K], y[K], terms = 0;
-    uint16_t half;
-    const ts_ggml_type *type = ts_block_type(format);
-    ts_ref64.block_decode(format, w, K, x);
-    ts_ref64.block_decode(activation, a, K, y);
-    for (int i = 0; i < K; i++) {
-        const uint8_t *block = w + i / type->elements * type->bytes;
-        memcpy(&half, block + 2, sizeof half);
-        bool minima = format == TS_W_Q4_1 || format == TS_W_Q5_1 || format == TS_W_Q4_K || format == TS_W_Q5_K;
-        double low = minima ? fabs((double)ts_f16_to_f32(half)) * (type->elements == 256 ? 63 : 1) : 0;
-        terms += (fabs(x[i]) + 2 * low) * fabs(y[i]);
-    }
-    return (K / type->elements + 16) * 0x1p-24 * terms;
-}
-
 /* dot.T.A.generic bit for bit; dot.T.A.x86, summed in another order, within what an order may change. */
 static bool multiplies(const golden *g, const ts_tensor *t, const char *name, ts_weight_format format, bool exact)
 {
@@ -114,7 +95,7 @@ static bool multiplies(const golden *g, const ts_tensor *t, const char *name, ts
         ts_ref32.block_dot(format, wr, ar, K, &y);
         ts_ref64.block_dot(format, wr, ar, K, &centre);
         same = exact ? memcmp(&want, &y, sizeof y) == 0
-                     : fabs((double)want - centre) <= slack(format, wr, activation, ar);
+                     : fabs((double)want - centre) <= ts_bound_block_dot(format, wr, ar, K);
     }
     return same;
 }

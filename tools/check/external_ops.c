@@ -212,6 +212,31 @@ static ts_status parse_meta(const ts_safetensors *f, const char *name, cJSON **j
     return s ? s : ts_json_double(path, *json, "scale", &m->scale, err);
 }
 
+/* The same in two steps: records, then their merge. */
+static void attention_steps(ts_check *k, const ts_safetensors *f, const char *name, ts_attention_args a)
+{
+    double *o = unwritten(f, name, "out"), *m = unwritten(f, name, "m"), *l = unwritten(f, name, "l"),
+           *inner = unwritten(f, name, "acc"), *M = calloc((size_t)(a.T * a.Hq), 2 * sizeof *M);
+    char what[64];
+    snprintf(what, sizeof what, "ref64 partial, merge ~ %.24s", name);
+    if (o && m && l && inner && M) {
+        a.m = f64(m);
+        a.l = f64(l);
+        a.acc = f64(inner);
+        ts_ref64.op(TS_OP_ATTENTION_PARTIAL, &a);
+        ts_attention_merge_args merge = {a.T, a.Hq,  a.D,    a.parts, a.m,
+                                         a.l, a.acc, f64(o), f64(M),  f64(M + a.T * a.Hq)};
+        ts_ref64.op(TS_OP_ATTENTION_MERGE, &merge);
+    }
+    compare(k, what, f, name, "out", o, 1e-12);
+    compare(k, what, f, name, "m", m, 1e-12);
+    compare(k, what, f, name, "l", l, 1e-12);
+    compare(k, what, f, name, "acc", inner, 1e-12);
+    double *all[] = {o, m, l, inner, M};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        free(all[i]);
+}
+
 static void attention_run(ts_check *k, const ts_safetensors *f, const char *name, const attention_meta *m)
 {
     char kv[32];
@@ -247,6 +272,7 @@ static void attention_run(ts_check *k, const ts_safetensors *f, const char *name
                                .l = f64(l),
                                .acc = f64(inner)};
         ts_ref64.op(TS_OP_ATTENTION, &a);
+        attention_steps(k, f, name, a);
     }
     char what[64];
     snprintf(what, sizeof what, "ref64 attention ~ %.30s", name);

@@ -1,5 +1,7 @@
 #include "check/inputs.h"
 
+#include <ctype.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +10,7 @@
 #include "num/convert.h"
 #include "num/generate.h"
 #include "num/rope_table.h"
+#include "ref.h"
 
 static ts_status bad(const ts_input *in, ts_error *err)
 {
@@ -146,6 +149,32 @@ static ts_status mlx(const ts_input *in, ts_matrix *m, void *owned[3], ts_error 
     return s;
 }
 
+/* "q4_k/GEN": f32 values of the generator, encoded as ggml's reference does. */
+static ts_status blocks(const ts_input *in, ts_matrix *m, void *owned[3], ts_error *err)
+{
+    char name[16];
+    if (!part(in->spec, 0, name, sizeof name))
+        return bad(in, err);
+    for (char *c = name; *c; c++)
+        *c = (char)toupper((unsigned char)*c);
+    const ts_ggml_type *type = ts_ggml_type_find(name);
+    if (!type || !ts_block_format(type->id, &m->format) || m->format == TS_W_Q8_1 || m->format == TS_W_Q8_K)
+        return bad(in, err);
+    if (m->K % type->elements)
+        return ts_fail(err, TS_BAD, in->case_file, in->field, "K = %lld is no multiple of %s's %d", (long long)m->K,
+                       type->name, type->elements);
+    void *values = NULL;
+    ts_status s = generate_as(in, 1, m->N * m->K, TS_F32, &values, err);
+    owned[0] = s ? NULL : malloc((size_t)(m->N * ts_matrix_row_bytes(m)) + 1);
+    if (!s && !owned[0])
+        s = ts_no_memory(err, (unsigned long)(m->N * ts_matrix_row_bytes(m)));
+    if (!s)
+        ts_ref32.block_encode(m->format, TS_BLOCK_REFERENCE, values, m->N * m->K, owned[0]);
+    m->data = owned[0];
+    free(values);
+    return s;
+}
+
 ts_status ts_input_matrix(const ts_input *in, int64_t N, int64_t K, ts_matrix *m, void *owned[3], ts_error *err)
 {
     *m = (ts_matrix){.N = N, .K = K};
@@ -163,7 +192,7 @@ ts_status ts_input_matrix(const ts_input *in, int64_t N, int64_t K, ts_matrix *m
             m->data = owned[0];
             return s;
         }
-    return bad(in, err);
+    return blocks(in, m, owned, err);
 }
 
 typedef struct {
@@ -174,7 +203,7 @@ typedef struct {
 
 static bool parse_kv(const char *spec, kv_spec *k)
 {
-    char n[4][24], dtype[8];
+    char n[4][24], dtype[16];
     if (!part(spec, 0, dtype, sizeof dtype) || !ts_kv_find(dtype, &k->dtype) ||
         !part(spec, 1, k->gen, sizeof k->gen))
         return false;
@@ -219,6 +248,31 @@ ts_status ts_input_kv_shape(const ts_input *in, ts_kv *kv, int32_t **table, int6
     return TS_OK;
 }
 
+static uint8_t code_of(const ts_kv *kv, float x)
+{
+    return kv->dtype == TS_KV_E4M3 ? ts_f32_to_e4m3(x) : ts_f32_to_e5m2(x);
+}
+
+/* The D values of row `row` of the k pool or, which = 1, the v pool: their amax becomes the largest code. */
+static void put_codes(const ts_kv *kv, void *pools, int64_t rows, int64_t D, int which, int64_t row, const float *x)
+{
+    float *scale = (float *)pools + which * rows, amax = 0;
+    uint8_t *code = (uint8_t *)((float *)pools + 2 * rows) + (which * rows + row) * D;
+    for (int64_t c = 0; c < D; c++)
+        amax = fmaxf(amax, fabsf(x[c]));
+    scale[row] = fmaxf(amax / (kv->dtype == TS_KV_E4M3 ? TS_E4M3_MAX : TS_E5M2_MAX), 0x1p-126f);
+    for (int64_t c = 0; c < D; c++)
+        code[c] = code_of(kv, x[c] / scale[row]);
+}
+
+/* Rows that nobody has stored: NaN codes and scales. */
+static void poison_codes(void *pools, int64_t rows, int64_t D)
+{
+    for (int64_t i = 0; i < 2 * rows; i++)
+        ((float *)pools)[i] = ts_float(0x7fc00000u);
+    memset((float *)pools + 2 * rows, 0x7f, (size_t)(2 * rows * D));
+}
+
 static void put(const ts_kv *kv, void *pools, int64_t at, float x)
 {
     if (kv->dtype == TS_KV_REAL)
@@ -233,14 +287,20 @@ ts_status ts_input_kv_fill(const ts_input *in, const ts_kv *kv, int64_t Hkv, int
     if (!parse_kv(in->spec, &k))
         return bad(in, err);
     int64_t pool = kv->pages * kv->page * Hkv * D;
-    for (int64_t i = 0; i < 2 * pool; i++)
+    bool codes = kv->dtype >= TS_KV_E4M3;
+    if (codes)
+        poison_codes(pools, pool / D, D);
+    for (int64_t i = 0; i < 2 * pool && !codes; i++)
         put(kv, pools, i, ts_float(0x7fc00000u));
     float *row = malloc((size_t)(Hkv * D) * sizeof *row + 1);
     ts_status s = row ? TS_OK : ts_no_memory(err, (unsigned long)(Hkv * D) * 4);
     for (int64_t n = 0; !s && n < 2 * k.filled; n++) {
         int64_t j = n / 2, base = n % 2 * pool;
         s = ts_generate(k.gen, in->seed, in->stream + 8192 + (uint32_t)n, row, Hkv * D, err) ? bad(in, err) : TS_OK;
-        for (int64_t c = 0; !s && c < Hkv * D; c++)
+        for (int64_t h = 0; !s && h < Hkv && codes; h++)
+            put_codes(kv, pools, pool / D, D, (int)(n % 2),
+                      (kv->table[j / kv->page] * Hkv + h) * kv->page + j % kv->page, row + h * D);
+        for (int64_t c = 0; !s && c < Hkv * D && !codes; c++)
             put(kv, pools, base + ((kv->table[j / kv->page] * Hkv + c / D) * kv->page + j % kv->page) * D + c % D,
                 row[c]);
     }

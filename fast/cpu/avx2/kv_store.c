@@ -11,6 +11,7 @@ const ts_schedule ts_kv_store_avx2 = {
     .order = "elementwise",
     .profile = "any",
     .exposes = "",
+    .accepts = accepts,
     .run = run,
     .isa = "avx2",
 };

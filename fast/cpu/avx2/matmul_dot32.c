@@ -140,7 +140,7 @@ static void run(const void *args, int64_t begin, int64_t end)
 static bool accepts(const void *args)
 {
     const ts_matrix *w = ((const ts_matmul_args *)args)->w;
-    return w->format != TS_W_MLX || (w->group % LANES == 0 && PIECE % w->group == 0);
+    return !ts_matrix_has_blocks(w) && (w->format != TS_W_MLX || (w->group % LANES == 0 && PIECE % w->group == 0));
 }
 
 const ts_schedule ts_matmul_dot32_avx2 = {

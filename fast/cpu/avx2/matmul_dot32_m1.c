@@ -63,7 +63,7 @@ static void run(const void *args, int64_t begin, int64_t end)
 static bool accepts(const void *args)
 {
     const ts_matmul_args *a = args;
-    return a->T == 1 && a->w->format != TS_W_MLX;
+    return a->T == 1 && a->w->format < TS_W_MLX;
 }
 
 const ts_schedule ts_matmul_dot32_m1_avx2 = {

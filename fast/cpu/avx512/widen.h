@@ -43,7 +43,7 @@ TS_INLINE vec ts_widen_codes16(const ts_codes32 *c, const uint8_t *p, int h, vec
 /* Matrices that order dot32 can take this way. */
 TS_INLINE bool ts_widens32(const ts_matrix *w)
 {
-    return w->format != TS_W_MLX || w->group % TS_LANES32 == 0;
+    return w->format < TS_W_MLX || (w->format == TS_W_MLX && w->group % TS_LANES32 == 0);
 }
 
 #endif

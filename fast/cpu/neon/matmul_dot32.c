@@ -89,7 +89,7 @@ static void run(const void *args, int64_t begin, int64_t end)
 
 static bool accepts(const void *args)
 {
-    return ((const ts_matmul_args *)args)->w->format != TS_W_MLX;
+    return ((const ts_matmul_args *)args)->w->format < TS_W_MLX;
 }
 
 const ts_schedule ts_matmul_dot32_neon = {

@@ -174,7 +174,8 @@ static void run(const void *args, int64_t begin, int64_t end)
 
 static bool accepts(const void *args)
 {
-    return ((const ts_attention_args *)args)->D <= MAX_D;
+    const ts_attention_args *a = args;
+    return a->D <= MAX_D && a->kv.dtype <= TS_KV_F16;
 }
 
 const ts_schedule ts_attention_portable = {

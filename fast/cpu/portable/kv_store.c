@@ -49,6 +49,11 @@ static void run(const void *args, int64_t begin, int64_t end)
     }
 }
 
+static bool accepts(const void *args)
+{
+    return ((const ts_kv_store_args *)args)->kv.dtype <= TS_KV_F16;
+}
+
 const ts_schedule ts_kv_store_portable = {
     .name = "kv_store.portable",
     .op = TS_OP_KV_STORE,
@@ -57,5 +62,6 @@ const ts_schedule ts_kv_store_portable = {
     .order = "elementwise",
     .profile = "any",
     .exposes = "",
+    .accepts = accepts,
     .run = run,
 };

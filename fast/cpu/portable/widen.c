@@ -1,6 +1,8 @@
 #include "cpu/portable/widen.h"
 
 #include <string.h>
+
+#include "cpu/portable/widen_blocks.h"
 #include "num/convert.h"
 #include "num/real.h"
 
@@ -70,6 +72,21 @@ static void widen_mlx(const ts_matrix *w, int64_t n, int64_t k, int64_t len, flo
     }
 }
 
+static void widen_blocks(const ts_matrix *w, int64_t n, int64_t k, int64_t len, float *out)
+{
+    const ts_ggml_type *type = ts_block_type(w->format);
+    const uint8_t *row = (const uint8_t *)w->data + n * ts_matrix_row_bytes(w);
+    float x[TS_FAST_BLOCK];
+    while (len > 0) {
+        int64_t in = k % type->elements, run = type->elements - in < len ? type->elements - in : len;
+        ts_widen_block(w->format, row + k / type->elements * type->bytes, x);
+        memcpy(out, x + in, (size_t)run * sizeof *out);
+        k += run;
+        out += run;
+        len -= run;
+    }
+}
+
 void ts_widen(const ts_matrix *w, int64_t n, int64_t k, int64_t len, float *out)
 {
     int64_t at = n * w->K + k;
@@ -86,7 +103,7 @@ void ts_widen(const ts_matrix *w, int64_t n, int64_t k, int64_t len, float *out)
     case TS_W_MLX:
         widen_mlx(w, n, k, len, out);
         break;
-    default: /* no schedule accepts blocks */
-        break;
+    default:
+        widen_blocks(w, n, k, len, out);
     }
 }

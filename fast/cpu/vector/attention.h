@@ -178,5 +178,5 @@ static void run(const void *args, int64_t begin, int64_t end)
 static bool accepts(const void *args)
 {
     const ts_attention_args *a = args;
-    return a->D <= MAX_D;
+    return a->D <= MAX_D && a->kv.dtype <= TS_KV_F16;
 }

@@ -24,3 +24,8 @@ static void run(const void *args, int64_t begin, int64_t end)
         store(&a->kv, a->kv.v, at, a->v + u * a->D, a->D);
     }
 }
+
+static bool accepts(const void *args)
+{
+    return ((const ts_kv_store_args *)args)->kv.dtype <= TS_KV_F16;
+}

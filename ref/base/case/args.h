@@ -17,6 +17,14 @@ typedef struct {
     ts_real *y;
 } ts_map_args;
 
+/* y[n] = x[n] * scale */
+typedef struct {
+    int64_t n;
+    double scale;
+    const ts_real *x;
+    ts_real *y;
+} ts_scale_args;
+
 /* y[n] = a[n] (op) b[n]: residual_add h + branch, swiglu silu(gate) * up, sigmoid_gate x * sigmoid(gate) */
 typedef struct {
     int64_t n;
@@ -88,10 +96,12 @@ typedef struct {
 /* Paged KV pool: element (token j, head h, channel c) lies at
  * ((table[j / page] * Hkv + h) * page + j % page) * D + c of k and v. */
 typedef struct {
-    int64_t dtype;        /* ts_kv_dtype: ts_real, or uint16_t patterns of bf16 or f16 */
+    int64_t dtype;        /* ts_kv_dtype: ts_real, uint16_t patterns of bf16 or f16, or uint8_t codes of FP8 */
     int64_t page, pages;  /* tokens a page; pages in the pool */
     const int32_t *table; /* logical page -> pool page */
     void *k, *v;
+    float *k_scale, *v_scale; /* of codes: [pages,Hkv,page], the value is code * scale; else NULL */
+    int64_t width;            /* of codes: channels of a row, which share a scale */
 } ts_kv;
 
 /* Rounds and stores rows k, v [T,Hkv,D] as tokens pos .. pos+T-1 */
@@ -103,15 +113,39 @@ typedef struct {
 
 /* q, o [T,Hq,D]; row t sits at position pos[t] and sees keys j < len[t], j <= pos[t] and, if window > 0,
  * pos[t] - j < window. parts = partitions of 128 keys covered. Inner tensors (NULL unless exposed):
- * m, l [T,Hq,parts], acc [T,Hq,parts,D]. */
+ * m, l [T,Hq,parts], acc [T,Hq,parts,D], M, L [T,Hq]. attention_partial: m, l and acc are its outputs, o, M and L
+ * are not looked at. */
 typedef struct {
     int64_t T, Hq, Hkv, D, parts, window;
     double scale;
     const ts_real *q;
     const int32_t *pos, *len;
     ts_kv kv;
-    ts_real *o, *m, *l, *acc;
+    ts_real *o, *m, *l, *acc, *M, *L;
 } ts_attention_args;
+
+/* Records m, l [T,Hq,parts], acc [T,Hq,parts,D] -> o [T,Hq,D], M, L [T,Hq] */
+typedef struct {
+    int64_t T, Hq, D, parts;
+    const ts_real *m, *l, *acc;
+    ts_real *o, *M, *L;
+} ts_attention_merge_args;
+
+/* Latent attention, mla_attention and mla_absorbed. kv holds one row a token, one head of R + Dr channels, in kv.k:
+ * the normalised latent, then the part of the key that all heads share; kv.v is not used and may be NULL, and
+ * kv_store with Hkv = 1, D = R + Dr fills it. q [T,H,Dn+Dr]; w [H*(Dn+Dv),R] as kv_b_proj has it: per head Dn rows
+ * that make keys, then Dv that make values; o [T,H,Dv]; pos, len, parts, scale as above. mla_absorbed writes ql, ol
+ * [T,H,R] as well, mla_attention leaves them alone. Inner: m, l [T,H,parts], acc [T,H,parts,Dv], absorbed
+ * [T,H,parts,R]. */
+typedef struct {
+    int64_t T, H, Dn, Dr, Dv, R, parts;
+    double scale;
+    const ts_real *q;
+    const int32_t *pos, *len;
+    ts_kv kv;
+    const ts_matrix *w;
+    ts_real *o, *ql, *ol, *m, *l, *acc;
+} ts_mla_args;
 
 /* y[T,N] = x[T,K] w[N,K]^T */
 typedef struct {
@@ -120,6 +154,15 @@ typedef struct {
     const ts_matrix *w;
     ts_real *y;
 } ts_matmul_args;
+
+/* y[T,N] = x[T,K] w[N,K]^T by ggml's blocks; block[T,B] = x in activation blocks, B bytes a row */
+typedef struct {
+    int64_t T, N, K, B;
+    const ts_real *x;
+    const ts_matrix *w;
+    int8_t *block;
+    ts_real *y;
+} ts_matmul_ggml_args;
 
 /* x[T,K] -> code[T,K], step[T,K/64], sum[T,K/64] */
 typedef struct {

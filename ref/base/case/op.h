@@ -14,21 +14,48 @@ typedef enum {
     TS_OP_SILU,
     TS_OP_SOFTPLUS,
     TS_OP_RSQRT,
+    TS_OP_ROUND_BF16,
+    TS_OP_ROUND_F16,
+    TS_OP_SCALE,
     TS_OP_RESIDUAL_ADD,
     TS_OP_SWIGLU,
+    TS_OP_SWIGLU_BF16,
     TS_OP_SIGMOID_GATE,
+    TS_OP_SIGMOID_GATE_BF16,
     TS_OP_EMBED,
     TS_OP_RMSNORM,
+    TS_OP_RMSNORM_GGML,
     TS_OP_L2NORM,
+    TS_OP_L2NORM_MEAN,
+    TS_OP_L2NORM_GGML,
     TS_OP_GATED_NORM,
+    TS_OP_GATED_NORM_BF16,
+    TS_OP_GATED_NORM_GGML,
     TS_OP_CONV1D,
+    TS_OP_CONV1D_BF16,
     TS_OP_GDN_GATES,
+    TS_OP_GDN_GATES_BF16,
+    TS_OP_GDN_GATES_GGML,
     TS_OP_GDN_STEP,
+    TS_OP_GDN_STEP_GGML,
     TS_OP_GDN_CHUNK64,
     TS_OP_ROPE,
+    TS_OP_ROPE_BF16,
     TS_OP_KV_STORE,
     TS_OP_ATTENTION,
+    TS_OP_ATTENTION_BF16,
+    TS_OP_ATTENTION_FLASH_GGML,
+    TS_OP_ATTENTION_TILED_GGML,
+    TS_OP_ATTENTION_SOFTMAX_GGML,
+    TS_OP_ATTENTION_PARTIAL,
+    TS_OP_ATTENTION_MERGE,
+    TS_OP_MLA_ATTENTION,
+    TS_OP_MLA_ABSORBED,
     TS_OP_MATMUL_DOT32,
+    TS_OP_MATMUL_MLX,
+    TS_OP_MATMUL_MLX_BF16,
+    TS_OP_MATMUL_GGML,
+    TS_OP_MATMUL_GGML_X86,
     TS_OP_QUANTIZE_A64,
     TS_OP_MATMUL_A64S8,
     TS_OP_RMSNORM_A64,
@@ -57,7 +84,7 @@ typedef struct {
     ts_role role;
     ts_field_kind kind;
     size_t offset;      /* in the args struct */
-    const char *dim[4]; /* names of dims, "K/64" style quotients, or NULL */
+    const char *dim[4]; /* names of dims, "K/64" or "Dn+Dv*H" (from left to right), or NULL */
 } ts_field;
 
 typedef struct {
@@ -83,6 +110,7 @@ typedef struct {
     const char *units; /* product of dims that is the number of independent outputs, e.g. "T*Hq" */
     const char *rules; /* what the dims must satisfy beside being positive: "Hv%Hk" (divides), "R<=D"; dims named
                           "+pos" may be 0 */
+    bool ref_only;     /* a form that only the reference computes: no schedule is demanded */
 } ts_op;
 
 extern const ts_op ts_op_table[TS_OP_COUNT];
@@ -90,7 +118,8 @@ extern const ts_op ts_op_table[TS_OP_COUNT];
 /* TS_OP_COUNT if there is none. */
 ts_op_id ts_op_find(const char *name);
 
-int64_t ts_op_dim(const ts_op *op, const void *args, const char *expr); /* "T", "T*Hq", "K/64" */
+/* "T", "T*Hq", "K/64"; from left to right: "Dn+Dv*H" is (Dn + Dv) H. */
+int64_t ts_op_dim(const ts_op *op, const void *args, const char *expr);
 int64_t ts_op_units(const ts_op *op, const void *args);
 /* Are the dims in args positive, within 2^24, and do they follow op->rules? If not, *rule says which fails. */
 bool ts_op_dims_ok(const ts_op *op, const void *args, const char **rule);

@@ -47,3 +47,9 @@ int64_t ts_matrix_row_bytes(const ts_matrix *w)
         return w->K / type->elements * type->bytes;
     return w->format == TS_W_MLX ? w->K * w->bits / 8 : w->K * (w->format == TS_W_F32 ? 4 : 2);
 }
+
+int64_t ts_block_row_bytes(const ts_matrix *w)
+{
+    const ts_ggml_type *type = ts_block_type(ts_block_activation(w->format));
+    return w->K / type->elements * type->bytes;
+}

@@ -16,5 +16,7 @@ bool ts_block_format(int64_t type, ts_weight_format *out);
 
 /* The format of the activations that go with weights of that one. */
 ts_weight_format ts_block_activation(ts_weight_format format);
+/* Bytes of a row of activations for w, a matrix of blocks. */
+int64_t ts_block_row_bytes(const ts_matrix *w);
 
 #endif

@@ -77,3 +77,45 @@ uint16_t ts_f32_to_f16(float x)
         return (uint16_t)sign;
     return (uint16_t)(sign | shift_rne((a & 0x7fffff) | 0x800000, shift));
 }
+
+float ts_e4m3_to_f32(uint8_t c)
+{
+    uint32_t sign = (uint32_t)(c & 0x80) << 24, exponent = c >> 3 & 15, mantissa = c & 7;
+    if ((c & 0x7f) == 0x7f)
+        return ts_float(sign | 0x7fc00000);
+    if (exponent != 0)
+        return ts_float(sign | (exponent + 120) << 23 | mantissa << 20); /* bias 127 - 7 */
+    float magnitude = (float)mantissa * 0x1p-9f;
+    return ts_float(sign | ts_bits(magnitude));
+}
+
+float ts_e5m2_to_f32(uint8_t c)
+{
+    return ts_f16_to_f32((uint16_t)(c << 8));
+}
+
+/* To sign, exponent of `bias` and `bits` of mantissa; `largest` is the code of the largest finite value. */
+static uint8_t narrow8(float x, uint32_t bits, uint32_t bias, uint32_t largest)
+{
+    uint32_t u = ts_bits(x), sign = u >> 24 & 0x80, a = u & 0x7fffffff, exponent = a >> 23;
+    if (a > 0x7f800000)
+        return (uint8_t)(sign | 0x7f);
+    if (exponent > 127 - bias) { /* normal here too */
+        uint32_t code = shift_rne(a - ((127 - bias) << 23), 23 - bits);
+        return (uint8_t)(sign | (code < largest ? code : largest));
+    }
+    uint32_t shift = 23 - bits + 128 - bias - exponent;
+    if (shift > 24) /* below half the smallest subnormal */
+        return (uint8_t)sign;
+    return (uint8_t)(sign | shift_rne((a & 0x7fffff) | 0x800000, shift));
+}
+
+uint8_t ts_f32_to_e4m3(float x)
+{
+    return narrow8(x, 3, 7, 0x7e);
+}
+
+uint8_t ts_f32_to_e5m2(float x)
+{
+    return narrow8(x, 2, 15, 0x7b);
+}

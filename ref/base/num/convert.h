@@ -32,4 +32,14 @@ float ts_f16_to_f32(uint16_t h);
 uint16_t ts_f32_to_f16(float x);
 uint16_t ts_f64_to_f16(double x); /* one rounding, not two */
 
+/* FP8 as OCP's specification of 8-bit floats has it (1.0, 2023), conversion in its saturating mode: nearest even,
+ * subnormals included; beyond the largest finite value, infinities included, that value; a NaN is 0x7f with its
+ * sign. E4M3 has no infinity and one NaN, E5M2 has both and is the upper byte of f16. */
+#define TS_E4M3_MAX 448.0f
+#define TS_E5M2_MAX 57344.0f
+float ts_e4m3_to_f32(uint8_t c);
+float ts_e5m2_to_f32(uint8_t c);
+uint8_t ts_f32_to_e4m3(float x);
+uint8_t ts_f32_to_e5m2(float x);
+
 #endif
