@@ -30,6 +30,8 @@ static bool widen_layer(const ts_layer *from, ts_ref_layer *to)
 ts_status ts_model_new(const ts_weights *w, const ts_profile *p, ts_ref_model **out, ts_error *err)
 {
     const ts_config *c = &w->cfg;
+    if (w->rate)
+        return ts_fail(err, TS_BAD, w->path, NULL, "the forward pass of GGUF models is not supported yet");
     ts_ref_model *m = calloc(1, sizeof *m);
     if (!m)
         return ts_no_memory(err, sizeof *m);
