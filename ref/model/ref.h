@@ -7,6 +7,7 @@
 #include "case/op.h"
 #include "config/profile.h"
 #include "config/weights.h"
+#include "format/block.h"
 #include "num/status.h"
 #include "trace/trace.h"
 
@@ -48,6 +49,12 @@ typedef struct {
      * it is; full attention at pos > 0 needs both. TS_BAD: capacity exceeded. */
     ts_status (*state_put)(const ts_ref_model *m, ts_ref_state *s, int64_t layer, int64_t pos,
                            const void *conv_or_k, const void *recurrent_or_v, ts_error *err);
+
+    /* Rows of ggml's blocks; see ref/op/block.h. x and y of decode and dot are of ts_real, encode is f32 in both
+     * tables. n: a multiple of the block's elements. */
+    void (*block_decode)(ts_weight_format format, const uint8_t *row, int64_t n, void *x);
+    void (*block_encode)(ts_weight_format format, ts_block_rule rule, const float *x, int64_t n, uint8_t *row);
+    void (*block_dot)(ts_weight_format format, const uint8_t *w, const uint8_t *a, int64_t n, void *y);
 
     /* MLX encoders mlx-cpu, mlx-metal and lse; see ref/op/mlx_encode.c. f32 in both tables. */
     ts_mlx_encoder *mlx_encode, *mlx_encode_metal, *lse_encode;

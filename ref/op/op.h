@@ -7,6 +7,7 @@
 
 #include "case/args.h"
 #include "case/op.h"
+#include "format/block.h"
 
 /* Elementary functions, one value. */
 ts_real ts_exp(ts_real x);
@@ -74,6 +75,12 @@ void ts_qkv_conv_a64s8(const ts_qkv_conv_a64s8_args *a);
 
 /* Calls the operation `id` with its args struct. */
 void ts_op_run(ts_op_id id, const void *args);
+
+/* Rows of ggml's blocks (block.h): n values, a multiple of the block's. x and y are of ts_real; dot multiplies a row
+ * of weights with one of the activation blocks that go with them. */
+void ts_block_decode(ts_weight_format format, const uint8_t *row, int64_t n, void *x);
+void ts_block_encode(ts_weight_format format, ts_block_rule rule, const float *x, int64_t n, uint8_t *row);
+void ts_block_dot(ts_weight_format format, const uint8_t *w, const uint8_t *a, int64_t n, void *y);
 
 /* MLX encoders mlx-cpu, mlx-metal and lse (always f32, whatever ts_real is): one row w[K] -> codes[K] and per
  * group the scale and bias, unrounded but for lse's. K % group == 0, every w finite. */

@@ -1,5 +1,7 @@
 #include "weight.h"
 
+#include "block.h"
+#include "format/block.h"
 #include "lanes.h"
 #include "num/convert.h"
 
@@ -35,6 +37,21 @@ static void mlx_run(const ts_matrix *w, int64_t n, int64_t k, int64_t count, ts_
     }
 }
 
+/* Blocks as their formats decode them. */
+static void block_run(const ts_matrix *w, int64_t n, int64_t k, int64_t count, ts_real *out)
+{
+    const ts_ggml_type *type = ts_block_type(w->format);
+    const uint8_t *row = (const uint8_t *)w->data + n * ts_matrix_row_bytes(w);
+    ts_real x[TS_SUPER];
+    for (int64_t i = 0, end; i < count; i = end) {
+        int64_t block = (k + i) / type->elements, first = block * type->elements - k;
+        ts_block_codec_of(w->format)->decode(row + block * type->bytes, x);
+        end = ts_piece(first + type->elements, count);
+        for (int64_t c = i; c < end; c++)
+            out[c] = x[c - first];
+    }
+}
+
 /* Weights (n, k .. k+count-1) of w [N,K] as ts_real. bf16, f16 and f32 widen exactly. */
 void ts_weight_run(const ts_matrix *w, int64_t n, int64_t k, int64_t count, ts_real *out)
 {
@@ -55,5 +72,7 @@ void ts_weight_run(const ts_matrix *w, int64_t n, int64_t k, int64_t count, ts_r
     case TS_W_MLX:
         mlx_run(w, n, k, count, out);
         break;
+    default:
+        block_run(w, n, k, count, out);
     }
 }

@@ -86,5 +86,7 @@ void ts_widen(const ts_matrix *w, int64_t n, int64_t k, int64_t len, float *out)
     case TS_W_MLX:
         widen_mlx(w, n, k, len, out);
         break;
+    default: /* no schedule accepts blocks */
+        break;
     }
 }

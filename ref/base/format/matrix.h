@@ -12,12 +12,30 @@
 #include <stdint.h>
 #include "num/dtype.h"
 
-typedef enum { TS_W_BF16, TS_W_F16, TS_W_F32, TS_W_MLX } ts_weight_format;
+typedef enum {
+    TS_W_BF16,
+    TS_W_F16,
+    TS_W_F32,
+    TS_W_MLX,
+    TS_W_Q4_0, /* from here on: ggml's blocks (format/block.h) */
+    TS_W_Q4_1,
+    TS_W_Q5_0,
+    TS_W_Q5_1,
+    TS_W_Q8_0,
+    TS_W_Q8_1, /* of activations */
+    TS_W_Q4_K,
+    TS_W_Q5_K,
+    TS_W_Q6_K,
+    TS_W_Q8_K, /* of activations */
+    TS_W_IQ4_NL,
+    TS_W_IQ4_XS,
+    TS_W_MXFP4,
+} ts_weight_format;
 
 typedef struct {
     ts_weight_format format;
     int64_t N, K;
-    const void *data;            /* bf16/f16 patterns, f32, or MLX u32 words [N][K*bits/32] */
+    const void *data;            /* bf16/f16 patterns, f32, MLX u32 words [N][K*bits/32], or blocks [N][K/elements] */
     int bits, group;             /* MLX only */
     ts_dtype aux;                /* MLX: dtype of scales and biases, TS_BF16, TS_F16 or TS_F32 */
     const void *scales, *biases; /* MLX: [N][K/group] */
@@ -32,14 +50,21 @@ static inline bool ts_matrix_is_a64s8(const ts_matrix *w)
     return w->format == TS_W_MLX && w->group == 64 && (w->bits == 4 || w->bits == 8);
 }
 
+static inline bool ts_matrix_has_blocks(const ts_matrix *w)
+{
+    return w->format > TS_W_MLX;
+}
+
+/* Bytes of a row of `data`. */
+int64_t ts_matrix_row_bytes(const ts_matrix *w);
+
 /* Rows first .. first+n-1 alone, without a packed copy. */
 static inline ts_matrix ts_matrix_rows(const ts_matrix *w, int64_t first, int64_t n)
 {
     ts_matrix part = *w;
-    int64_t plain = w->K * (w->format == TS_W_F32 ? 4 : 2);
     int64_t groups = w->format == TS_W_MLX ? first * (w->K / w->group) * (w->aux == TS_F32 ? 4 : 2) : 0;
     part.N = n;
-    part.data = (const char *)w->data + first * (w->format == TS_W_MLX ? w->K * w->bits / 8 : plain);
+    part.data = (const char *)w->data + first * ts_matrix_row_bytes(w);
     part.scales = w->scales ? (const char *)w->scales + groups : NULL;
     part.biases = w->biases ? (const char *)w->biases + groups : NULL;
     part.packed = NULL;
