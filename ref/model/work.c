@@ -3,6 +3,9 @@
 
 #include "model.h"
 
+/* At most this many bytes hold 32 activations in any of ggml's blocks (Q8_1, Q8_K). */
+enum { BLOCK_BYTES = 40 };
+
 static int64_t max64(int64_t a, int64_t b)
 {
     return a > b ? a : b;
@@ -31,7 +34,8 @@ ts_status ts_work_new(const ts_ref_model *m, int64_t T, ts_work *w, ts_error *er
         {&w->qg, 2 * c->Hq * c->D}, {&w->aq, c->Hq * c->D}, {&w->gate, c->Hq * c->D},
         {&w->ak, c->Hkv * c->D}, {&w->av, c->Hkv * c->D}, {&w->attn, c->Hq * c->D},
         {&w->gate_proj, c->I}, {&w->up_proj, c->I}, {&w->act, c->I},
-        {&w->cos, c->R / 2}, {&w->sin, c->R / 2}, {&w->step, K / 64 + 1}, {&w->sum, K / 64 + 1}, {&w->narrow, K},
+        {&w->cos, c->R / 2}, {&w->sin, c->R / 2}, {&w->step, K / 64 + 1}, {&w->sum, K / 64 + 1},
+        {&w->narrow, K}, {&w->wide_q, c->Hv * c->Dk}, {&w->wide_k, c->Hv * c->Dk},
     };
     /* clang-format on */
     bool ok = true;
@@ -40,9 +44,11 @@ ts_status ts_work_new(const ts_ref_model *m, int64_t T, ts_work *w, ts_error *er
         ok &= *buffers[i].p != NULL;
     }
     w->code = calloc((size_t)T, (size_t)K);
+    w->row = calloc((size_t)K, sizeof *w->row);
+    w->blocks = calloc((size_t)K / 32 + 1, BLOCK_BYTES);
     w->pos = calloc((size_t)T, sizeof *w->pos);
     w->len = calloc((size_t)T, sizeof *w->len);
-    if (ok && w->code && w->pos && w->len)
+    if (ok && w->code && w->row && w->blocks && w->pos && w->len)
         return TS_OK;
     ts_work_free(w);
     return ts_fail(err, TS_BAD, m->w->path, NULL, "out of memory for a forward pass over %lld tokens",
@@ -52,13 +58,16 @@ ts_status ts_work_new(const ts_ref_model *m, int64_t T, ts_work *w, ts_error *er
 void ts_work_free(ts_work *w)
 {
     ts_real *reals[] = {
-        w->h,    w->x,         w->branch,  w->qkv, w->conv,  w->q,   w->k,    w->v,    w->a,      w->b,
-        w->g,    w->beta,      w->z,       w->o,   w->gated, w->qg,  w->aq,   w->gate, w->ak,     w->av,
-        w->attn, w->gate_proj, w->up_proj, w->act, w->cos,   w->sin, w->step, w->sum,  w->narrow,
+        w->h,   w->x,    w->branch, w->qkv,  w->conv,   w->q,         w->k,       w->v,
+        w->a,   w->b,    w->g,      w->beta, w->z,      w->o,         w->gated,   w->qg,
+        w->aq,  w->gate, w->ak,     w->av,   w->attn,   w->gate_proj, w->up_proj, w->act,
+        w->cos, w->sin,  w->step,   w->sum,  w->narrow, w->wide_q,    w->wide_k,
     };
     for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
         free(reals[i]);
     free(w->code);
+    free(w->row);
+    free(w->blocks);
     free(w->pos);
     free(w->len);
 }
