@@ -42,6 +42,8 @@ static ts_status new_recurrent(ts_engine *e, ts_error *err)
 static ts_status check_options(const ts_weights *w, const ts_profile *p, const ts_engine_options *o,
                                ts_error *err)
 {
+    if (w->rate)
+        return ts_fail(err, TS_BAD, w->path, NULL, "the forward pass of GGUF models is not supported yet");
     if (o->threads < 1 || o->threads > MAX_THREADS)
         return ts_fail(err, TS_BAD, w->path, "threads", "%d is not in 1..%d", o->threads, MAX_THREADS);
     if (!ts_profile_is_house(p))

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "format/gguf.h"
 #include "inspect.h"
 #include "options.h"
 #include "tool.h"
@@ -27,7 +28,7 @@ static content content_of(const char *path)
 static ts_status inspect(const char *path, bool stats, cJSON *o, ts_error *err)
 {
     struct stat st;
-    bool folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    bool folder = (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) || ts_gguf_is(path);
     content what = !folder && stat(path, &st) == 0 && S_ISREG(st.st_mode) ? content_of(path) : SAFETENSORS;
     bool json = what == JSON;
     cJSON_AddStringToObject(o, "path", path);

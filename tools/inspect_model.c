@@ -11,13 +11,23 @@ static const struct {
     const char *piece, *kind;
 } kinds[] = {
     {"mtp.", "mtp"},
+    {".nextn.", "mtp"},
     {"visual.", "vision"},
     {"vision_tower.", "vision"},
     {"embed_tokens.", "embedding"},
+    {"token_embd.", "embedding"},
     {"lm_head.", "head"},
+    {"output.weight", "head"},
+    {"attn_norm.", "norms"},
+    {"_attention_norm.", "norms"},
     {".linear_attn.", "linear attention"},
+    {".ssm_", "linear attention"},
+    {".attn_qkv.", "linear attention"},
+    {".attn_gate.", "linear attention"},
     {".self_attn.", "full attention"},
+    {".attn_", "full attention"},
     {".mlp.", "mlp"},
+    {".ffn_", "mlp"},
     {"", "norms"},
 };
 
@@ -60,9 +70,12 @@ void ts_inspect_config(const ts_config *c, cJSON *o)
 static int kind_of(const char *name)
 {
     int i = 0;
+    int same = KINDS - 1;
     while (strstr(name, kinds[i].piece) == NULL)
         i++;
-    return i > 0 && strcmp(kinds[i].kind, kinds[i - 1].kind) == 0 ? i - 1 : i; /* two pieces, one kind */
+    while (strcmp(kinds[i].kind, kinds[same].kind) != 0) /* several pieces, one kind: the last */
+        same--;
+    return same;
 }
 
 static bool ends_with(const char *name, const char *end, char module[256])
@@ -140,7 +153,10 @@ static void add_modules(ts_checkpoint *c, const ts_quant *q, cJSON *o)
         char module[256], storage[64];
         if (t->ndim != 2 || !ends_with(t->name, ".weight", module))
             continue;
-        if (k.bits)
+        const ts_ggml_type *type = ts_checkpoint_type(c, t);
+        if (type)
+            snprintf(storage, sizeof storage, "%s", type->name);
+        else if (k.bits)
             snprintf(storage, sizeof storage, "%d bits, group %d", k.bits, k.group);
         else
             snprintf(storage, sizeof storage, "%s", ts_dtype_table[t->dtype].name);
@@ -154,6 +170,8 @@ static void add_modules(ts_checkpoint *c, const ts_quant *q, cJSON *o)
 static ts_status load_quant(const char *dir, ts_quant *q, ts_error *err)
 {
     char path[4096];
+    if (ts_gguf_is(dir))
+        return TS_OK;
     if (snprintf(path, sizeof path, "%s/config.json", dir) >= (int)sizeof path)
         return ts_fail(err, TS_BAD, dir, NULL, "path too long");
     return ts_quant_load(path, q, err);
@@ -170,11 +188,14 @@ ts_status ts_inspect_model(const char *dir, cJSON *o, ts_error *err)
     if (!status) {
         cJSON_AddStringToObject(o, "what", "model");
         ts_inspect_config(&w->cfg, o);
-        cJSON_AddStringToObject(o, "naming", w->folded ? "MLX, norms hold 1 + w" : "Hugging Face");
+        cJSON_AddStringToObject(o, "naming",
+                                w->rate     ? "GGUF, norms hold 1 + w"
+                                : w->folded ? "MLX, norms hold 1 + w"
+                                            : "Hugging Face");
         add_up(w->ckpt, &q, by_kind, &all);
         add_sum(o, &all);
         add_kinds(by_kind, o);
-        if (q.all.bits)
+        if (q.all.bits || w->rate)
             add_modules(w->ckpt, &q, o);
     }
     ts_quant_free(&q);

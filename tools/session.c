@@ -9,6 +9,7 @@
 
 #include "chat.h"
 #include "format/file.h"
+#include "format/gguf.h"
 #include "format/tokenizer_parts.h"
 #include "options.h"
 
@@ -70,7 +71,8 @@ static ts_status encode(ts_session *s, ts_error *err)
     char path[4096];
     size_t size = 0;
     const char *file = !s->prompt_file ? "--prompt" : strcmp(s->prompt_file, "-") ? s->prompt_file : "stdin";
-    if (snprintf(path, sizeof path, "%s/tokenizer.json", s->model) >= (int)sizeof path)
+    const char *form = ts_gguf_is(s->model) ? "%s" : "%s/tokenizer.json";
+    if (snprintf(path, sizeof path, form, s->model) >= (int)sizeof path)
         return ts_fail(err, TS_BAD, s->model, NULL, "path too long");
     ts_status status = read_prompt(s, &s->text, &size, err);
     if (status)

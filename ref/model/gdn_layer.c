@@ -18,6 +18,43 @@ static void split_qkv(const ts_work *b, int64_t KD, int64_t VD)
     }
 }
 
+/* Tiled value heads (GGUF): head h reads key head h % Hk. Rows of queries and keys are laid out a value head each.
+ */
+static void spread_heads(const ts_work *b, const ts_config *c, const ts_real *from, ts_real *to)
+{
+    for (int64_t t = 0; t < b->T; t++)
+        for (int64_t h = 0; h < c->Hv; h++)
+            for (int64_t i = 0; i < c->Dk; i++)
+                to[(t * c->Hv + h) * c->Dk + i] = from[(t * c->Hk + h % c->Hk) * c->Dk + i];
+}
+
+/* The delta rule over b->q, k, v, g and beta. */
+static void recur(const ts_pass *p)
+{
+    const ts_config *c = &p->m->w->cfg;
+    const ts_work *b = p->w;
+    ts_gdn_args a = {b->T, c->Hk, c->Hv, c->Dk, c->Dv,   p->s->pos,
+                     b->q, b->k,  b->v,  b->g,  b->beta, p->s->layer[p->layer].S,
+                     b->o};
+    if (p->m->w->tiled) {
+        spread_heads(b, c, b->q, b->wide_q);
+        spread_heads(b, c, b->k, b->wide_k);
+        a.Hk = c->Hv;
+        a.q = b->wide_q;
+        a.k = b->wide_k;
+    }
+    p->m->op.gdn(&a);
+}
+
+/* g = -softplus so far: times the rate that the file holds. */
+static void apply_rate(const ts_pass *p)
+{
+    const ts_config *c = &p->m->w->cfg;
+    const ts_real *rate = p->m->layer[p->layer].rate;
+    for (int64_t i = 0; rate && i < p->w->T * c->Hv; i++)
+        ts_scale(&(ts_scale_args){.n = 1, .scale = -(double)rate[i % c->Hv], .x = &p->w->g[i], .y = &p->w->g[i]});
+}
+
 /* Gated DeltaNet mixer, x[T,C] -> branch[T,C]:
  *   q,k,v = silu(conv(Wqkv x)); q = q/||q|| Dk^-0.5, k = k/||k||
  *   beta = sigmoid(Wb x), g = -exp(A_log) softplus(Wa x + dt_bias)
@@ -56,23 +93,12 @@ void ts_gdn_layer(const ts_pass *p)
                                    .dt_bias = r->dt_bias,
                                    .g = b->g,
                                    .beta = b->beta});
+    apply_rate(p);
     ts_note(p, "beta", b->beta, T, c->Hv, 0);
     ts_note(p, "g", b->g, T, c->Hv, 0);
     ts_linear(p, &w->in_z, b->x, T, b->z);
     ts_note(p, "z", b->z, T, c->Hv, c->Dv);
-    op->gdn(&(ts_gdn_args){.T = T,
-                           .Hk = c->Hk,
-                           .Hv = c->Hv,
-                           .Dk = c->Dk,
-                           .Dv = c->Dv,
-                           .pos = p->s->pos,
-                           .q = b->q,
-                           .k = b->k,
-                           .v = b->v,
-                           .g = b->g,
-                           .beta = b->beta,
-                           .state = s->S,
-                           .o = b->o});
+    recur(p);
     op->scale_output(&(ts_scale_args){.n = T * VD, .scale = pow((double)c->Dk, -0.5), .x = b->o, .y = b->o});
     op->store(b->o, T * VD);
     ts_note(p, "o", b->o, T, c->Hv, c->Dv);

@@ -1,3 +1,4 @@
+#include "format/block.h"
 #include "model.h"
 #include "op.h"
 
@@ -20,7 +21,7 @@ void ts_linear_a64s8(const ts_pass *p, const ts_matrix *w, const ts_real *x, int
         .T = T, .N = w->N, .K = w->K, .code = b->code, .step = b->step, .sum = b->sum, .w = w, .y = y});
 }
 
-/* ggml rounds activations to what it multiplies them with: bf16 and f16 weights. */
+/* ggml makes activations what it multiplies weights with: blocks of 8-bit codes, bf16 or f16. */
 void ts_linear_ggml(const ts_pass *p, const ts_matrix *w, const ts_real *x, int64_t T, ts_real *y)
 {
     ts_real (*narrow)(ts_real) = w->format == TS_W_BF16 ? ts_round_bf16 : ts_round_f16;

@@ -13,13 +13,22 @@ static ts_real *widen(const ts_vector *v, bool *ok)
     return y;
 }
 
-static bool widen_layer(const ts_layer *from, ts_ref_layer *to)
+/* A_log; or where the file holds -exp(A_log), zeros and that: exp(0) = 1 leaves the product to ts_gdn_layer. */
+static void widen_decay(const ts_vector *v, bool rate, ts_ref_layer *to, bool *ok)
+{
+    to->A_log = widen(v, ok);
+    to->rate = rate ? widen(v, ok) : NULL;
+    for (int64_t i = 0; rate && *ok && i < v->n; i++)
+        to->A_log[i] = 0;
+}
+
+static bool widen_layer(const ts_layer *from, bool rate, ts_ref_layer *to)
 {
     bool ok = true;
     to->input_norm = widen(&from->input_norm, &ok);
     to->post_norm = widen(&from->post_norm, &ok);
     to->conv = widen(&from->conv, &ok);
-    to->A_log = widen(&from->A_log, &ok);
+    widen_decay(&from->A_log, rate, to, &ok);
     to->dt_bias = widen(&from->dt_bias, &ok);
     to->gdn_norm = widen(&from->gdn_norm, &ok);
     to->q_norm = widen(&from->q_norm, &ok);
@@ -42,7 +51,7 @@ ts_status ts_model_new(const ts_weights *w, const ts_profile *p, ts_ref_model **
     m->freq = malloc((size_t)(c->R / 2) * sizeof *m->freq);
     ok &= m->layer && m->freq;
     for (int64_t i = 0; ok && i < c->layers; i++)
-        ok = widen_layer(&w->layer[i], &m->layer[i]);
+        ok = widen_layer(&w->layer[i], w->rate, &m->layer[i]);
     if (!ok) {
         ts_model_free(m);
         return ts_fail(err, TS_BAD, w->path, NULL, "out of memory for the model's parameters");
@@ -58,6 +67,7 @@ static void free_layer(ts_ref_layer *l)
     free(l->post_norm);
     free(l->conv);
     free(l->A_log);
+    free(l->rate);
     free(l->dt_bias);
     free(l->gdn_norm);
     free(l->q_norm);

@@ -11,6 +11,7 @@ enum { TS_PAGE = 16, TS_PARTITION = 128 };
 typedef struct {
     ts_real *input_norm, *post_norm;
     ts_real *conv, *A_log, *dt_bias, *gdn_norm; /* linear attention */
+    ts_real *rate;                              /* [Hv] -exp(A_log) of a GGUF file, or NULL: A_log is zeros then */
     ts_real *q_norm, *k_norm;                   /* full attention */
 } ts_ref_layer;
 
@@ -45,8 +46,9 @@ typedef struct {
     ts_real *gate_proj, *up_proj, *act;                                 /* [T,I] */
     ts_real *cos, *sin;                                                 /* [T,R/2] */
     ts_real *step, *sum, *narrow;                                       /* activations as codes, or rounded */
-    int8_t *code;
-    int32_t *pos, *len; /* [T] */
+    ts_real *wide_q, *wide_k;                                           /* [T,Hv,Dk] */
+    int8_t *code;                                                       /* [T,K], or ggml's blocks */
+    int32_t *pos, *len;                                                 /* [T] */
 } ts_work;
 
 /* One forward pass: what every layer function needs. */

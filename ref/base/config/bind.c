@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "format/block.h"
 #include "num/convert.h"
 
 enum { NAME = 256, BLOCK = 4096 };
@@ -64,8 +65,11 @@ static int64_t first_bad32(const uint32_t *p, int64_t n)
 
 static ts_status check_dtype(const ts_binder *b, const ts_tensor *t, const char *file)
 {
+    const ts_ggml_type *type = ts_checkpoint_type(b->ckpt, t);
     if (t->dtype == TS_BF16 || t->dtype == TS_F16 || t->dtype == TS_F32)
         return TS_OK;
+    if (type != NULL)
+        return ts_fail(b->err, TS_BAD, file, t->name, "type %s; F32, F16 and BF16 are read here", type->name);
     return ts_fail(b->err, TS_BAD, file, t->name, "dtype %s; BF16, F16 and F32 are read%s",
                    ts_dtype_table[t->dtype].name,
                    t->dtype == TS_U32 ? " (MLX codes need a quantization in the config, and scales)" : "");
@@ -131,9 +135,33 @@ ts_status ts_bind_vector(ts_binder *b, const char *name, int ndim, const int64_t
     return TS_OK;
 }
 
-static ts_status bind_plain(ts_binder *b, const char *name, int64_t N, int64_t K, ts_matrix *out)
+/* ggml's blocks: rows of whole ones. Their scales are not searched for NaN. */
+static ts_status bind_blocks(ts_binder *b, const char *name, const ts_ggml_type *type, int64_t N, int64_t K,
+                             ts_matrix *out)
 {
     const ts_tensor *t;
+    const char *file;
+    ts_weight_format format;
+    ts_status status = take(b, name, &t, &file);
+    if (status == TS_OK)
+        status = check_shape(b, t, file, 2, (int64_t[]){N, K});
+    if (status == TS_OK && (!ts_block_format(type->id, &format) || K % type->elements != 0))
+        status = ts_fail(b->err, TS_BAD, file, t->name, "%lld columns of type %s cannot be read", (long long)K,
+                         type->name);
+    if (status != TS_OK || !b->read)
+        return status;
+    status = ts_checkpoint_align(b->ckpt, t, b->err);
+    if (status == TS_OK)
+        *out = (ts_matrix){.format = format, .N = N, .K = K, .data = t->data};
+    return status;
+}
+
+static ts_status bind_plain(ts_binder *b, const char *name, int64_t N, int64_t K, ts_matrix *out)
+{
+    const ts_tensor *t = ts_checkpoint_find(b->ckpt, name, NULL);
+    const ts_ggml_type *type = t != NULL ? ts_checkpoint_type(b->ckpt, t) : NULL;
+    if (type != NULL && type->dtype == TS_DTYPE_COUNT)
+        return bind_blocks(b, name, type, N, K, out);
     ts_status status = take_floats(b, name, 2, (int64_t[]){N, K}, &t);
     if (status != TS_OK || !b->read)
         return status;

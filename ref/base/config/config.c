@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "config/gguf_config.h"
 #include "config/quant.h"
 #include "format/json.h"
 
@@ -313,20 +314,36 @@ static ts_status read_config(source *s, ts_config *c)
     return status == TS_OK ? read_stops(s, s->root, c) : status;
 }
 
-ts_status ts_config_load_file(const char *path, ts_config *out, ts_error *err)
+/* Consumes json. */
+static ts_status take_json(const char *path, cJSON *json, ts_config *out, ts_error *err)
 {
-    cJSON *json;
-    ts_status status = ts_json_load(path, &json, err);
-    if (status != TS_OK)
-        return status;
     ts_config *c = calloc(1, sizeof *c);
     source s = {.file = path, .root = json, .err = err};
-    status = c != NULL ? read_config(&s, c) : ts_no_memory(err, sizeof *c);
+    ts_status status = c != NULL ? read_config(&s, c) : ts_no_memory(err, sizeof *c);
     if (status == TS_OK)
         *out = *c;
     free(c);
     cJSON_Delete(json);
     return status;
+}
+
+ts_status ts_config_load_file(const char *path, ts_config *out, ts_error *err)
+{
+    cJSON *json;
+    ts_status status = ts_json_load(path, &json, err);
+    return status == TS_OK ? take_json(path, json, out, err) : status;
+}
+
+static ts_status load_gguf(const char *path, ts_config *out, ts_error *err)
+{
+    ts_gguf *g;
+    cJSON *json;
+    ts_status status = ts_gguf_open(path, &g, err);
+    if (status != TS_OK)
+        return status;
+    status = ts_gguf_config(g, &json, err);
+    ts_gguf_close(g);
+    return status == TS_OK ? take_json(path, json, out, err) : status;
 }
 
 /* Only its stop ids: how to sample is the caller's business. */
@@ -347,6 +364,8 @@ static ts_status read_generation(const char *path, ts_config *c, ts_error *err)
 
 ts_status ts_config_load(const char *dir, ts_config *out, ts_error *err)
 {
+    if (ts_gguf_is(dir))
+        return load_gguf(dir, out, err);
     const size_t size = strlen(dir) + 32;
     char *path = malloc(size);
     if (path == NULL)

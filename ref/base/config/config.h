@@ -25,7 +25,7 @@ typedef struct {
     int n_stop;
 } ts_config;
 
-/* dir/config.json and, if present, dir/generation_config.json. */
+/* dir/config.json and, if present, dir/generation_config.json; or the metadata of a GGUF file. */
 ts_status ts_config_load(const char *dir, ts_config *out, ts_error *err);
 /* One config.json by path (goldens name theirs differently). */
 ts_status ts_config_load_file(const char *path, ts_config *out, ts_error *err);

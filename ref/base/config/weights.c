@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "config/bind.h"
+#include "config/gguf_config.h"
+#include "config/names.h"
 
 enum { NAME = 256 };
 
@@ -21,7 +23,7 @@ typedef struct {
 typedef struct {
     ts_binder b;
     ts_weights *w;
-    const char *prefix; /* of layers, embed_tokens and norm */
+    const char *prefix; /* of layers, embed_tokens and norm; NULL: GGUF names */
     int64_t layer;      /* the one being bound, or -1 */
     part part;
 } loader;
@@ -109,9 +111,22 @@ static void *slot_at(const ts_weights *w, const slot *s, int64_t layer)
     return (char *)(layer < 0 ? (void *)(uintptr_t)w : &w->layer[layer]) + s->offset;
 }
 
+/* What Hugging Face calls `hf`. */
+static void gguf_name(const loader *l, ts_name_place where, const char *hf, char out[NAME])
+{
+    const ts_name *n = ts_name_find(where, hf);
+    const char *word = n != NULL ? n->gguf : hf, *end = strstr(hf, ".weight") != NULL ? ".weight" : "";
+    if (l->layer >= 0)
+        snprintf(out, NAME, "blk.%lld.%s%s", (long long)l->layer, word, end);
+    else
+        snprintf(out, NAME, "%s%s", word, end);
+}
+
 static void full_name(const loader *l, const char *suffix, char out[NAME])
 {
-    if (l->layer >= 0)
+    if (l->prefix == NULL)
+        gguf_name(l, l->layer >= 0 ? TS_NAME_LAYER : TS_NAME_END, suffix, out);
+    else if (l->layer >= 0)
         snprintf(out, NAME, "%slayers.%lld.%s", l->prefix, (long long)l->layer, suffix);
     else
         snprintf(out, NAME, "%s%s", l->prefix, suffix);
@@ -126,9 +141,21 @@ static bool is_wanted(const loader *l, const char *role)
     return role == NULL || p->matrix == NULL || strcmp(p->matrix, role) == 0;
 }
 
+/* GGUF holds what its converter made of the values. */
+static ts_status use_gguf(loader *l, const ts_gguf *g)
+{
+    char arch[TS_GGUF_ARCH];
+    ts_status status = ts_gguf_architecture(g, arch, l->b.err);
+    l->w->folded = l->w->rate = true;
+    l->w->tiled = strncmp(arch, "qwen35", 6) == 0 && l->w->cfg.Hv != l->w->cfg.Hk;
+    return status;
+}
+
 static ts_status find_prefix(loader *l)
 {
     char name[NAME];
+    if (ts_checkpoint_gguf(l->w->ckpt) != NULL)
+        return use_gguf(l, ts_checkpoint_gguf(l->w->ckpt));
     for (size_t i = 0; i < sizeof naming / sizeof *naming; i++) {
         snprintf(name, sizeof name, "%sembed_tokens.weight", naming[i].prefix);
         if (ts_checkpoint_find(l->w->ckpt, name, NULL) != NULL) {
@@ -176,7 +203,7 @@ static ts_status bind_tied_head(loader *l, const char *module)
 static ts_status bind_head(loader *l, ts_matrix *out)
 {
     const ts_weights *w = l->w;
-    const char *module = "lm_head";
+    const char *module = l->prefix != NULL ? "lm_head" : "output";
     if (ts_checkpoint_find(w->ckpt, "language_model.lm_head.weight", NULL) != NULL)
         module = "language_model.lm_head";
     return w->cfg.tied ? bind_tied_head(l, module) : ts_bind_matrix(&l->b, module, w->cfg.V, w->cfg.C, out);
@@ -199,10 +226,12 @@ static ts_status bind_vector(loader *l, const slot *s)
 {
     char name[NAME];
     const ts_config *c = &l->w->cfg;
-    const int64_t n = size_of(c, s->N), hf[3] = {n, 1, c->W}, mlx[3] = {n, c->W, 1};
+    const int64_t n = size_of(c, s->N), hf[3] = {n, 1, c->W}, mlx[3] = {n, c->W, 1}, gguf[2] = {n, c->W};
     full_name(l, s->name, name);
     l->b.read = is_wanted(l, NULL);
     ts_vector *out = slot_at(l->w, s, l->layer);
+    if (strcmp(s->role, "conv") == 0 && l->prefix == NULL)
+        return ts_bind_vector(&l->b, name, 2, gguf, out);
     if (strcmp(s->role, "conv") == 0)
         return ts_bind_vector(&l->b, name, 3, l->w->folded ? mlx : hf, out);
     return ts_bind_vector(&l->b, name, 1, &n, out);
@@ -219,6 +248,63 @@ static ts_status bind_slots(loader *l, int64_t layer)
     for (size_t i = 0; i < VECTORS && status == TS_OK; i++)
         if (lies_in(&l->w->cfg, &vectors[i], layer))
             status = bind_vector(l, &vectors[i]);
+    return status;
+}
+
+/* nextn.*: the last two are the trunk's own when they are absent. */
+static ts_status check_joint(loader *l)
+{
+    static const char *const norms[] = {"pre_fc_norm_embedding.weight", "pre_fc_norm_hidden.weight", "norm.weight"};
+    static const char *const own[] = {"nextn.embed_tokens", "nextn.shared_head_head"};
+    const ts_config *c = &l->w->cfg;
+    char name[NAME], weight[NAME + 8];
+    gguf_name(l, TS_NAME_MTP, "fc", name);
+    ts_status status = ts_bind_matrix(&l->b, name, c->C, 2 * c->C, NULL);
+    for (size_t i = 0; i < sizeof norms / sizeof *norms && status == TS_OK; i++) {
+        gguf_name(l, TS_NAME_MTP, norms[i], name);
+        status = ts_bind_vector(&l->b, name, 1, &c->C, NULL);
+    }
+    for (size_t i = 0; i < sizeof own / sizeof *own && status == TS_OK; i++) {
+        snprintf(name, sizeof name, "blk.%lld.%s", (long long)l->layer, own[i]);
+        snprintf(weight, sizeof weight, "%s.weight", name);
+        if (ts_checkpoint_find(l->w->ckpt, weight, NULL) != NULL)
+            status = ts_bind_matrix(&l->b, name, c->V, c->C, NULL);
+    }
+    return status;
+}
+
+/* A block of multi-token prediction: one of full attention, and what joins it to the trunk. It is checked, not
+ * kept. */
+static ts_status check_mtp(loader *l, int64_t layer)
+{
+    const ts_config *c = &l->w->cfg;
+    char name[NAME];
+    ts_status status = TS_OK;
+    l->layer = layer;
+    l->b.read = false;
+    for (size_t i = 0; i < MATRICES && status == TS_OK; i++) {
+        const slot *s = &matrices[i];
+        full_name(l, s->name, name);
+        if (s->place == EVERY || s->place == FULL)
+            status = ts_bind_matrix(&l->b, name, size_of(c, s->N), size_of(c, s->K), NULL);
+    }
+    for (size_t i = 0; i < VECTORS && status == TS_OK; i++) {
+        const slot *s = &vectors[i];
+        full_name(l, s->name, name);
+        if (s->place == EVERY || s->place == FULL)
+            status = ts_bind_vector(&l->b, name, 1, (int64_t[]){size_of(c, s->N)}, NULL);
+    }
+    return status == TS_OK ? check_joint(l) : status;
+}
+
+/* Of GGUF only: Hugging Face's names of these say themselves that they are no part of the trunk. */
+static ts_status check_mtp_blocks(loader *l)
+{
+    int64_t n = 0;
+    const ts_gguf *g = ts_checkpoint_gguf(l->w->ckpt);
+    ts_status status = g != NULL ? ts_gguf_opt_int(g, "nextn_predict_layers", &n, l->b.err) : TS_OK;
+    for (int64_t i = 0; i < n && status == TS_OK; i++)
+        status = check_mtp(l, l->w->cfg.layers + i);
     return status;
 }
 
@@ -278,6 +364,8 @@ static ts_status bind_all(loader *l)
         status = check_overrides(l);
     for (int64_t i = -1; i < l->w->cfg.layers && status == TS_OK; i++)
         status = bind_slots(l, i);
+    if (status == TS_OK)
+        status = check_mtp_blocks(l);
     return status == TS_OK ? check_extras(l) : status;
 }
 
@@ -310,6 +398,8 @@ static ts_status load_config(loader *l, const char *config, const char *dir, ts_
     if (snprintf(path, sizeof path, "%s/config.json", dir) >= (int)sizeof path)
         return ts_fail(err, TS_BAD, dir, NULL, "path too long");
     ts_status status = ts_config_load(dir, &l->w->cfg, err);
+    if (ts_gguf_is(dir))
+        return status;
     return status == TS_OK ? ts_quant_load(path, &l->b.quant, err) : status;
 }
 

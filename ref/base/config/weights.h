@@ -1,6 +1,6 @@
 /* The checkpoint's tensors bound to the model's slots: HF names
- * (model.[language_model.]layers.N…) and MLX names (language_model.model.…),
- * shapes checked against the config, every float finite. */
+ * (model.[language_model.]layers.N…), MLX names (language_model.model.…) and
+ * GGUF names (blk.N.…), shapes checked against the config, every float finite. */
 #ifndef TS_CONFIG_WEIGHTS_H
 #define TS_CONFIG_WEIGHTS_H
 
@@ -25,7 +25,9 @@ typedef struct {
 
 typedef struct {
     ts_config cfg;
-    bool folded;           /* norm weights hold 1+w already (MLX) */
+    bool folded;           /* norm weights hold 1+w already (MLX, GGUF) */
+    bool rate;             /* A_log holds the rate -exp(A_log) (GGUF) */
+    bool tiled;            /* value head h reads key head h % Hk, not h / (Hv/Hk) (GGUF, if Hv != Hk) */
     ts_matrix embed, head; /* [V,C]; head == embed when tied */
     ts_vector final_norm;
     ts_layer *layer; /* [cfg.layers] */

@@ -1,4 +1,4 @@
-/* One .safetensors file, or the shards that model.safetensors.index.json names,
+/* One .safetensors or GGUF file, or the shards that model.safetensors.index.json names,
  * as one set of tensors in name order. */
 #include "format/checkpoint.h"
 
@@ -16,14 +16,16 @@
 typedef struct {
     ts_tensor t;
     size_t shard;
-    void *copy; /* t.data when the file has it unaligned, else NULL */
+    void *copy;               /* t.data when the file has it unaligned, else NULL */
+    const ts_ggml_type *type; /* NULL: of safetensors */
 } entry;
 
 struct ts_checkpoint {
     char **name; /* shards' file names, sorted and unique */
     ts_safetensors **shard;
     size_t shards;
-    entry *entry; /* sorted by tensor name */
+    ts_gguf *gguf; /* or NULL; then it is the one file, and there are no shards */
+    entry *entry;  /* sorted by tensor name */
     size_t count;
 };
 
@@ -62,6 +64,8 @@ static ts_status open_single(ts_checkpoint *c, const char *path, ts_error *err)
     const char *slash = strrchr(path, '/');
     if (!allocate(c, 1) || (c->name[0] = strdup(slash != NULL ? slash + 1 : path)) == NULL)
         return ts_no_memory(err, strlen(path));
+    if (ts_gguf_is(path))
+        return ts_gguf_open(path, &c->gguf, err);
     c->shards = 1;
     return ts_safetensors_open(path, &c->shard[0], err);
 }
@@ -214,7 +218,7 @@ static ts_status open_folder(ts_checkpoint *c, const char *folder, ts_error *err
 
 static ts_status gather(ts_checkpoint *c, ts_error *err)
 {
-    size_t n = 0;
+    size_t n = c->gguf != NULL ? ts_gguf_count(c->gguf) : 0;
     for (size_t s = 0; s < c->shards; s++)
         n += ts_safetensors_count(c->shard[s]);
     c->entry = calloc(n + 1, sizeof *c->entry);
@@ -223,6 +227,8 @@ static ts_status gather(ts_checkpoint *c, ts_error *err)
     for (size_t s = 0; s < c->shards; s++)
         for (size_t i = 0; i < ts_safetensors_count(c->shard[s]); i++)
             c->entry[c->count++] = (entry){.t = *ts_safetensors_at(c->shard[s], i), .shard = s};
+    for (; c->gguf != NULL && c->count < n; c->count++)
+        c->entry[c->count] = (entry){.t = *ts_gguf_at(c->gguf, c->count), .type = ts_gguf_type(c->gguf, c->count)};
     qsort(c->entry, c->count, sizeof *c->entry, by_tensor);
     return TS_OK;
 }
@@ -255,6 +261,9 @@ void ts_checkpoint_close(ts_checkpoint *c)
         free(c->name[s]);
         ts_safetensors_close(c->shard[s]);
     }
+    if (c->gguf != NULL)
+        free(c->name[0]);
+    ts_gguf_close(c->gguf);
     free(c->name);
     free(c->shard);
     free(c->entry);
@@ -278,15 +287,26 @@ const ts_tensor *ts_checkpoint_find(ts_checkpoint *c, const char *name, const ch
     if (hit == NULL)
         return NULL;
     if (file != NULL)
-        *file = ts_safetensors_path(c->shard[hit->shard]);
+        *file = c->gguf != NULL ? ts_gguf_path(c->gguf) : ts_safetensors_path(c->shard[hit->shard]);
     return &hit->t;
+}
+
+const ts_gguf *ts_checkpoint_gguf(const ts_checkpoint *c)
+{
+    return c->gguf;
+}
+
+const ts_ggml_type *ts_checkpoint_type(const ts_checkpoint *c, const ts_tensor *t)
+{
+    return c->entry[(const entry *)(const void *)t - c->entry].type;
 }
 
 /* Safetensors promise no alignment; whoever reads weights through a typed pointer needs it. */
 ts_status ts_checkpoint_align(ts_checkpoint *c, const ts_tensor *t, ts_error *err)
 {
     entry *e = c->entry + ((const entry *)(const void *)t - c->entry);
-    size_t width = (size_t)(ts_dtype_table[t->dtype].bits + 7) / 8;
+    const bool blocks = e->type != NULL && e->type->dtype == TS_DTYPE_COUNT;
+    size_t width = blocks ? 2 : (size_t)(ts_dtype_table[t->dtype].bits + 7) / 8;
     if (t->size == 0 || (uintptr_t)t->data % width == 0)
         return TS_OK;
     e->copy = malloc(t->size);
@@ -302,9 +322,10 @@ ts_status ts_checkpoint_sha256(const ts_checkpoint *c, char hex[65], ts_error *e
     ts_sha256_ctx *sha = ts_sha256_new();
     if (sha == NULL)
         return ts_no_memory(err, 0);
-    for (size_t s = 0; s < c->shards; s++) {
+    for (size_t s = 0; s < c->shards + (c->gguf != NULL); s++) {
         size_t size;
-        const void *bytes = ts_safetensors_bytes(c->shard[s], &size);
+        const void *bytes = c->gguf != NULL ? ts_gguf_bytes(c->gguf, &size)
+                                            : ts_safetensors_bytes(c->shard[s], &size);
         ts_sha256_add(sha, c->name[s], strlen(c->name[s]));
         ts_sha256_add(sha, "\n", 1);
         ts_sha256_add(sha, bytes, size);

@@ -6,6 +6,17 @@
 #include "format/json.h"
 #include "format/tokenizer_parts.h"
 
+static ts_status read_gguf(const char *path, cJSON **json, ts_error *err)
+{
+    ts_gguf *g;
+    ts_status status = ts_gguf_open(path, &g, err);
+    if (status != TS_OK)
+        return status;
+    status = ts_tokenizer_gguf(g, json, err);
+    ts_gguf_close(g);
+    return status;
+}
+
 static ts_status load_file(ts_tokenizer *t, const char *path, ts_error *err)
 {
     cJSON *json;
@@ -13,7 +24,7 @@ static ts_status load_file(ts_tokenizer *t, const char *path, ts_error *err)
     if (t->path == NULL)
         return ts_no_memory(err, strlen(path) + 1);
     strcpy(t->path, path);
-    ts_status status = ts_json_load(path, &json, err);
+    ts_status status = ts_gguf_is(path) ? read_gguf(path, &json, err) : ts_json_load(path, &json, err);
     if (status != TS_OK)
         return status;
     status = ts_tokenizer_rules(t, json, err);

@@ -9,6 +9,7 @@
 
 typedef struct ts_tokenizer ts_tokenizer;
 
+/* `path` is a tokenizer.json or a GGUF file (tokenizer.ggml.*: gpt2; qwen35 or qwen2). */
 ts_status ts_tokenizer_open(const char *path, ts_tokenizer **out, ts_error *err);
 void ts_tokenizer_close(ts_tokenizer *t);
 

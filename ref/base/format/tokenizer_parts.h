@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cjson/cJSON.h>
+#include "format/gguf.h"
 #include "num/status.h"
 
 enum {
@@ -114,6 +115,8 @@ struct ts_tokenizer {
 /* tokenizer_rules.c: normalizer, pre_tokenizer and options. Sets nfc, ignore_merges and split;
  * refuses every component that would change the ids and is not implemented. */
 ts_status ts_tokenizer_rules(struct ts_tokenizer *t, const cJSON *json, ts_error *err);
+/* tokenizer_gguf.c: the tokenizer of a GGUF file as tokenizer.json would have it. */
+ts_status ts_tokenizer_gguf(const ts_gguf *g, cJSON **out, ts_error *err);
 /* tokenizer_load.c: added tokens, vocabulary and merges of a zeroed tokenizer whose path is set. */
 ts_status ts_tokenizer_load(struct ts_tokenizer *t, const cJSON *json, ts_error *err);
 

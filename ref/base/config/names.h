@@ -1,0 +1,43 @@
+/* How Hugging Face and GGUF name the same tensor, and what conversion does to its
+ * values. MLX names are Hugging Face's behind "language_model.", its changes
+ * PLUS_ONE and the order of conv1d's axes. */
+#ifndef TS_CONFIG_NAMES_H
+#define TS_CONFIG_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* From Hugging Face to GGUF. */
+typedef enum {
+    TS_CHANGE_NONE,
+    TS_CHANGE_PLUS_ONE, /* w -> 1 + w */
+    TS_CHANGE_RATE,     /* A_log -> -exp(A_log) */
+    TS_CHANGE_SQUEEZE,  /* [CD,1,W] -> [CD,W] */
+} ts_name_change;
+
+/* What becomes tiled, in architectures that tile: value head h = g * r + s (r = Hv / Hk) goes to s * Hk + g. */
+typedef enum {
+    TS_TILE_NONE,
+    TS_TILE_ROWS,   /* all rows (or elements) */
+    TS_TILE_VALUES, /* rows from 2 * Hk * Dk on */
+    TS_TILE_COLUMNS,
+} ts_name_tile;
+
+typedef enum { TS_NAME_LAYER, TS_NAME_END, TS_NAME_MTP } ts_name_place;
+
+typedef struct {
+    ts_name_place place;
+    const char *hf, *gguf; /* both without ".weight", which both have or neither */
+    bool bare;             /* neither has */
+    ts_name_change change;
+    ts_name_tile tile;
+} ts_name;
+
+/* The i-th row of the table, or NULL past the last. */
+const ts_name *ts_name_at(size_t i);
+/* By Hugging Face's name without prefix ("mlp.up_proj", with or without ".weight"), or NULL. */
+const ts_name *ts_name_find(ts_name_place place, const char *hf);
+/* By GGUF's ("ffn_up", with or without ".weight"), or NULL. */
+const ts_name *ts_name_of_gguf(ts_name_place place, const char *gguf);
+
+#endif
