@@ -20,7 +20,7 @@ static ts_matrix *layer_matrix(ts_layer *l, int i)
 
 bool ts_engine_codes(const ts_engine *e, const ts_matrix *w)
 {
-    return e->profile->codes && ts_matrix_is_a64s8(w);
+    return ts_profile_codes(e->profile) && ts_matrix_is_a64s8(w);
 }
 
 static ts_status pack(const ts_engine *e, ts_matrix *m, ts_error *err)

@@ -196,7 +196,7 @@ void ts_engine_norm_input(ts_piece *p, const float *h, const ts_vector *w, bool 
     ts_engine *e = p->e;
     float *y = e->slot[TS_SLOT_X];
     *x = (ts_input){y, p->T, w->n, false};
-    if (!e->profile->codes || w->n % TS_CODE_RUN != 0) {
+    if (!ts_profile_codes(e->profile) || w->n % TS_CODE_RUN != 0) {
         ts_engine_norm(p, p->T, h, w, y);
         return;
     }

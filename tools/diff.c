@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "options.h"
 #include "tool.h"
@@ -53,6 +54,21 @@ static ts_status compare(ts_diff *d, ts_error *err)
     return status;
 }
 
+/* Traces of different profiles differ by intent: no finding, unless that is the question. A file of others says
+ * nothing. */
+static ts_status check_profiles(const ts_diff *d, bool across, ts_error *err)
+{
+    static const char *const keys[] = {"profile", "kv"};
+    for (int i = 0; i < 2 && !across; i++) {
+        const char *a = ts_safetensors_meta(d->a, keys[i]), *b = ts_safetensors_meta(d->b, keys[i]);
+        if (a && b && strcmp(a, b) != 0)
+            return ts_fail(err, TS_USAGE, d->path_b, keys[i],
+                           "'%.100s', but '%.100s' in %s: --across-profiles compares them all the same", b, a,
+                           d->path_a);
+    }
+    return TS_OK;
+}
+
 static int report(const ts_diff *d, int64_t rows, bool all, bool json)
 {
     ts_status verdict = d->differing + d->missing + d->extra ? TS_DIFFERS : TS_OK;
@@ -67,13 +83,14 @@ int ts_cmd_diff(int argc, char **argv)
 {
     const char *path[2];
     int64_t rows = 4;
-    bool all = false, json = false;
+    bool all = false, across = false, json = false;
     const ts_option options[] = {
         {"rows", 'r', TS_OPT_INT, &rows, 0, 1000, "N", "rows to print side by side (4)"},
         {"all", 'a', TS_OPT_FLAG, &all, 0, 0, NULL, "a line for every tensor that differs, not for the first few"},
+        {"across-profiles", 0, TS_OPT_FLAG, &across, 0, 0, NULL, "even if the traces are of different profiles"},
         {"json", 0, TS_OPT_FLAG, &json, 0, 0, NULL, "the result as a JSON object"},
     };
-    ts_command_line c = {"diff A.safetensors B.safetensors [OPTIONS]", options, 3, path, 2};
+    ts_command_line c = {"diff A.safetensors B.safetensors [OPTIONS]", options, 4, path, 2};
     int done = ts_options_parse(argc, argv, &c);
     if (done != TS_GO_ON)
         return done;
@@ -83,6 +100,8 @@ int ts_cmd_diff(int argc, char **argv)
     if (!status)
         status = ts_safetensors_open(path[1], &b, &err);
     ts_diff d = {.path_a = path[0], .path_b = path[1], .a = a, .b = b};
+    if (!status)
+        status = check_profiles(&d, across, &err);
     if (!status)
         status = compare(&d, &err);
     if (!status && d.common == 0)

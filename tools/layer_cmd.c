@@ -31,7 +31,7 @@ static int parse(int argc, char **argv, job *j)
         {"in", 'i', TS_OPT_TEXT, &j->in_path, 0, 0, "FILE", "x [T,C], and optionally the state; .safetensors"},
         {"out", 'o', TS_OPT_TEXT, &j->out_path, 0, 0, "FILE", "the trace, .safetensors"},
         {"engine", 'e', TS_OPT_TEXT, &j->engine, 0, 0, "E", "fast (default), ref32 or ref64"},
-        {"profile", 0, TS_OPT_TEXT, &j->profile_name, 0, 0, "P", "ts or exact (ts; exact for ref64)"},
+        {"profile", 0, TS_OPT_TEXT, &j->profile_name, 0, 0, "P", "see touchstone profiles (ts; exact for ref64)"},
         {"threads", 't', TS_OPT_INT, &j->threads, 1, TS_MAX_THREADS, "N", "of fast; the bits do not depend on it"},
         {"json", 0, TS_OPT_FLAG, &j->json, 0, 0, NULL, "the result as a JSON object"},
     };
@@ -57,7 +57,7 @@ static ts_status check_usage(job *j, ts_error *err)
     j->profile = ts_profile_find(name);
     j->as = wide ? TS_AS_F64 : TS_AS_F32;
     if (!j->profile)
-        return ts_fail(err, TS_USAGE, NULL, "--profile", "'%s' is none of exact, ts", name);
+        return ts_fail(err, TS_USAGE, NULL, "--profile", "'%s' is none of %s", name, ts_profile_names());
     return ts_runner_check_engine(j->engine, err);
 }
 

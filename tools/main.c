@@ -14,6 +14,7 @@ static const ts_command commands[] = {
     {"op", "one operation on your own tensors, with a model's weights", ts_cmd_op},
     {"layer", "one layer of a model on your own hidden states", ts_cmd_layer},
     {"inspect", "what a model folder or a file holds", ts_cmd_inspect},
+    {"profiles", "what every profile computes: docs/profiles.md", ts_cmd_profiles},
     {"quantize", "write a checkpoint as MLX affine, 2 to 8 bits", ts_cmd_quantize},
     {"synth", "write a model of true shapes with random weights", ts_cmd_synth},
     {"bench", "how fast is every schedule, beside what the machine and others can do?", ts_cmd_bench},

@@ -107,7 +107,8 @@ static ts_status check_usage(job *j, ts_error *err)
     j->s.weight = j->weight;
     j->s.profile = ts_profile_find(j->profile_name);
     if (!j->s.profile)
-        return ts_fail(err, TS_USAGE, NULL, "--profile", "'%s' is none of exact, ts", j->profile_name);
+        return ts_fail(err, TS_USAGE, NULL, "--profile", "'%s' is none of %s", j->profile_name,
+                       ts_profile_names());
     return choose_engines(j, err);
 }
 
@@ -115,7 +116,7 @@ static ts_status check_usage(job *j, ts_error *err)
 static void choose_class(job *j)
 {
     const ts_matrix *m = strcmp(j->op, "matmul") == 0 ? ts_weights_matrix(j->w, j->s.layer, j->weight) : NULL;
-    j->codes = m && j->s.profile->codes && ts_matrix_is_a64s8(m);
+    j->codes = m && ts_profile_codes(j->s.profile) && ts_matrix_is_a64s8(m);
     if (j->codes)
         j->s.id = TS_OP_MATMUL_A64S8;
 }

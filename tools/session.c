@@ -91,6 +91,22 @@ static ts_status encode(ts_session *s, ts_error *err)
     return status;
 }
 
+/* A profile with changes has another name: what it gives is no golden of the profile. */
+static ts_status change_choices(ts_session *s, ts_error *err)
+{
+    size_t n = (size_t)snprintf(s->own_name, sizeof s->own_name, "%s", s->own.name);
+    for (size_t i = 0; i < s->with.n; i++) {
+        const char *text = s->with.text[i];
+        if (!ts_profile_change(&s->own, text))
+            return ts_fail(err, TS_USAGE, NULL, "--with", "'%s' is no CHOICE=VALUE of touchstone profiles", text);
+        if (n + strlen(text) + 3 > sizeof s->own_name)
+            return ts_fail(err, TS_USAGE, NULL, "--with", "too many changes");
+        n += (size_t)snprintf(s->own_name + n, sizeof s->own_name - n, ", %s", text);
+    }
+    s->own.name = s->own_name;
+    return TS_OK;
+}
+
 static ts_status check(ts_session *s, ts_error *err)
 {
     int prompts = (s->prompt != NULL) + (s->prompt_file != NULL) + (s->ids_text != NULL);
@@ -106,9 +122,12 @@ static ts_status check(ts_session *s, ts_error *err)
     const char *name = s->profile_name ? s->profile_name : strcmp(s->engine, "ref64") == 0 ? "exact" : "ts";
     const ts_profile *named = ts_profile_find(name);
     if (!named)
-        return ts_fail(err, TS_USAGE, NULL, "--profile", "'%s' is none of exact, ts", name);
+        return ts_fail(err, TS_USAGE, NULL, "--profile", "'%s' is none of %s", name, ts_profile_names());
     s->own = *named;
     s->profile = &s->own;
+    status = change_choices(s, err);
+    if (status)
+        return status;
     if (s->kv_name && !ts_kv_find(s->kv_name, &s->own.kv))
         return ts_fail(err, TS_USAGE, NULL, "--kv", "'%s' is none of real, bf16, f16, fp8-e4m3, fp8-e5m2",
                        s->kv_name);

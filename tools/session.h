@@ -4,17 +4,20 @@
 
 #include <cjson/cJSON.h>
 #include "format/tokenizer.h"
+#include "options.h"
 #include "runner.h"
 
 typedef struct {
     /* set by options */
     const char *model, *prompt, *prompt_file, *ids_text, *engine, *profile_name, *kv_name, *system;
+    ts_option_list with; /* choices changed */
     int64_t threads, n;  /* n: tokens after the prompt */
     bool chat, no_think; /* prompt is a user's message, and system goes before it (tools/chat.h) */
     bool json;
     /* set by ts_session_open */
-    const ts_profile *profile; /* the named one, with the KV dtype of kv_name */
+    const ts_profile *profile; /* the named one, with the changes of `with` and the KV dtype of kv_name */
     ts_profile own;
+    char own_name[256]; /* "ggml, attention=softmax_ggml" */
     ts_weights *weights;
     ts_tokenizer *tokenizer; /* NULL with ids_text */
     ts_runner *runner;

@@ -53,7 +53,7 @@ static ts_status conclude(const ts_verify_options *o, const ts_report *r, ts_ver
     if (r->n == 0 && !r->lost)
         return ts_fail(err, TS_USAGE, NULL, NULL, "no case matches");
     if (out)
-        *out = (ts_verify_counts){r->count[TS_EXACT] + r->count[TS_BOUND] + r->count[TS_SAME], r->count[TS_FAIL],
+        *out = (ts_verify_counts){ts_verdicts_passed(r->count), r->count[TS_FAIL],
                                   r->count[TS_SKIP]};
     hand_over(o, r);
     if (o->report)

@@ -17,10 +17,14 @@ static void split_query_gate(const ts_work *b, int64_t Hq, int64_t D)
 static void norm_and_rotate(const ts_pass *p, ts_real *x, const ts_real *norm, int64_t H)
 {
     const ts_config *c = &p->m->w->cfg;
+    const ts_ops *op = &p->m->op;
     const ts_work *b = p->w;
-    ts_rmsnorm(&(ts_rmsnorm_args){
+    op->norm(&(ts_rmsnorm_args){
         .T = b->T * H, .n = c->D, .centred = !p->m->w->folded, .eps = c->eps, .x = x, .w = norm, .y = x});
-    ts_rope(&(ts_rope_args){.T = b->T, .H = H, .D = c->D, .R = c->R, .x = x, .cos = b->cos, .sin = b->sin, .y = x});
+    op->store(x, b->T * H * c->D);
+    op->rotate(
+        &(ts_rope_args){.T = b->T, .H = H, .D = c->D, .R = c->R, .x = x, .cos = b->cos, .sin = b->sin, .y = x});
+    op->store(x, b->T * H * c->D);
 }
 
 /* Gated full attention, x[T,C] -> branch[T,C]:
@@ -47,19 +51,21 @@ void ts_attention_layer(const ts_pass *p)
     ts_note(p, "v", b->av, T, c->Hkv, c->D);
     ts_kv_store(
         &(ts_kv_store_args){.T = T, .Hkv = c->Hkv, .D = c->D, .pos = pos, .k = b->ak, .v = b->av, .kv = *kv});
-    ts_attention(&(ts_attention_args){.T = T,
-                                      .Hq = c->Hq,
-                                      .Hkv = c->Hkv,
-                                      .D = c->D,
-                                      .parts = (pos + T + TS_PARTITION - 1) / TS_PARTITION,
-                                      .scale = pow((double)c->D, -0.5),
-                                      .q = b->aq,
-                                      .pos = b->pos,
-                                      .len = b->len,
-                                      .kv = *kv,
-                                      .o = b->attn});
+    p->m->op.attention(&(ts_attention_args){.T = T,
+                                            .Hq = c->Hq,
+                                            .Hkv = c->Hkv,
+                                            .D = c->D,
+                                            .parts = (pos + T + TS_PARTITION - 1) / TS_PARTITION,
+                                            .scale = pow((double)c->D, -0.5),
+                                            .q = b->aq,
+                                            .pos = b->pos,
+                                            .len = b->len,
+                                            .kv = *kv,
+                                            .o = b->attn});
+    p->m->op.store(b->attn, T * c->Hq * c->D);
     ts_note(p, "attn", b->attn, T, c->Hq, c->D);
-    ts_sigmoid_gate(&(ts_zip_args){.n = T * c->Hq * c->D, .a = b->attn, .b = b->gate, .y = b->gated});
+    p->m->op.gate(&(ts_zip_args){.n = T * c->Hq * c->D, .a = b->attn, .b = b->gate, .y = b->gated});
+    p->m->op.store(b->gated, T * c->Hq * c->D);
     ts_note(p, "gated", b->gated, T, c->Hq, c->D);
     ts_linear(p, &w->o_proj, b->gated, T, b->branch);
 }

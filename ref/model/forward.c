@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "model.h"
-#include "num/rope_table.h"
 #include "op.h"
 
 void ts_note(const ts_pass *p, const char *name, const ts_real *data, int64_t d0, int64_t d1, int64_t d2)
@@ -14,15 +13,6 @@ void ts_note(const ts_pass *p, const char *name, const ts_real *data, int64_t d0
     ts_trace_put(p->trace, full, ts_real_dtype, d2 ? 3 : 2, (int64_t[]){d0, d1, d2}, data);
 }
 
-static void rope_row(const ts_ref_model *m, int64_t pos, ts_real *c, ts_real *s)
-{
-#if TS_PRECISION == 64
-    ts_rope_row_f64(m->inv_freq, m->w->cfg.R, pos, c, s);
-#else
-    ts_rope_row_f32(m->inv_freq, m->w->cfg.R, pos, c, s);
-#endif
-}
-
 static void positions(const ts_pass *p)
 {
     int64_t half = p->m->w->cfg.R / 2;
@@ -30,25 +20,28 @@ static void positions(const ts_pass *p)
         int64_t pos = p->s->pos + t;
         p->w->pos[t] = (int32_t)pos;
         p->w->len[t] = (int32_t)(pos + 1);
-        rope_row(p->m, pos, p->w->cos + t * half, p->w->sin + t * half);
+        p->m->op.angles(p->m->freq, p->m->w->cfg.R, pos, p->w->cos + t * half, p->w->sin + t * half);
     }
 }
 
 static void norm(const ts_pass *p, const ts_real *weight)
 {
     const ts_config *c = &p->m->w->cfg;
-    ts_rmsnorm(&(ts_rmsnorm_args){.T = p->w->T,
-                                  .n = c->C,
-                                  .centred = !p->m->w->folded,
-                                  .eps = c->eps,
-                                  .x = p->w->h,
-                                  .w = weight,
-                                  .y = p->w->x});
+    p->m->op.norm(&(ts_rmsnorm_args){.T = p->w->T,
+                                     .n = c->C,
+                                     .centred = !p->m->w->folded,
+                                     .eps = c->eps,
+                                     .x = p->w->h,
+                                     .w = weight,
+                                     .y = p->w->x});
+    p->m->op.store(p->w->x, p->w->T * c->C);
 }
 
 static void add_branch(const ts_pass *p)
 {
-    ts_residual_add(&(ts_zip_args){.n = p->w->T * p->m->w->cfg.C, .a = p->w->h, .b = p->w->branch, .y = p->w->h});
+    int64_t n = p->w->T * p->m->w->cfg.C;
+    ts_residual_add(&(ts_zip_args){.n = n, .a = p->w->h, .b = p->w->branch, .y = p->w->h});
+    p->m->op.store(p->w->h, n);
 }
 
 /* branch = Wdown (silu(Wgate x) * Wup x) */
@@ -61,7 +54,8 @@ static void mlp(const ts_pass *p)
     ts_note(p, "gate_proj", b->gate_proj, T, I, 0);
     ts_linear(p, &w->up_proj, b->x, T, b->up_proj);
     ts_note(p, "up_proj", b->up_proj, T, I, 0);
-    ts_swiglu(&(ts_zip_args){.n = T * I, .a = b->gate_proj, .b = b->up_proj, .y = b->act});
+    p->m->op.swiglu(&(ts_zip_args){.n = T * I, .a = b->gate_proj, .b = b->up_proj, .y = b->act});
+    p->m->op.store(b->act, T * I);
     ts_note(p, "swiglu", b->act, T, I, 0);
     ts_linear(p, &w->down_proj, b->act, T, b->branch);
 }
@@ -161,6 +155,7 @@ ts_status ts_forward(const ts_ref_model *m, ts_ref_state *s, const int32_t *ids,
     ts_pass p = {.m = m, .s = s, .w = &w, .trace = trace};
     positions(&p);
     ts_embed(&(ts_embed_args){.T = T, .V = c->V, .C = c->C, .id = ids, .w = &m->w->embed, .y = w.h});
+    m->op.store(w.h, T * c->C);
     ts_trace_put(trace, "embed", ts_real_dtype, 2, (int64_t[]){T, c->C}, w.h);
     for (p.layer = 0; p.layer < c->layers; p.layer++)
         layer(&p);

@@ -1,15 +1,54 @@
 #include "model.h"
 #include "op.h"
 
-void ts_linear(const ts_pass *p, const ts_matrix *w, const ts_real *x, int64_t T, ts_real *y)
+void ts_linear_dot32(const ts_pass *p, const ts_matrix *w, const ts_real *x, int64_t T, ts_real *y)
 {
-    if (!p->m->profile->codes || !ts_matrix_is_a64s8(w)) { /* is widened (docs/contract.md, 2) */
-        ts_matmul_dot32(&(ts_matmul_args){.T = T, .N = w->N, .K = w->K, .x = x, .w = w, .y = y});
+    (void)p;
+    ts_matmul_dot32(&(ts_matmul_args){.T = T, .N = w->N, .K = w->K, .x = x, .w = w, .y = y});
+}
+
+void ts_linear_a64s8(const ts_pass *p, const ts_matrix *w, const ts_real *x, int64_t T, ts_real *y)
+{
+    ts_work *b = p->w;
+    if (!ts_matrix_is_a64s8(w)) {
+        ts_linear_dot32(p, w, x, T, y);
         return;
     }
-    ts_work *b = p->w;
     ts_quantize_a64(
         &(ts_quantize_a64_args){.T = T, .K = w->K, .x = x, .code = b->code, .step = b->step, .sum = b->sum});
     ts_matmul_a64s8(&(ts_matmul_a64s8_args){
         .T = T, .N = w->N, .K = w->K, .code = b->code, .step = b->step, .sum = b->sum, .w = w, .y = y});
+}
+
+/* ggml rounds activations to what it multiplies them with: bf16 and f16 weights. */
+void ts_linear_ggml(const ts_pass *p, const ts_matrix *w, const ts_real *x, int64_t T, ts_real *y)
+{
+    ts_real (*narrow)(ts_real) = w->format == TS_W_BF16 ? ts_round_bf16 : ts_round_f16;
+    if (w->format != TS_W_BF16 && w->format != TS_W_F16) {
+        ts_linear_dot32(p, w, x, T, y);
+        return;
+    }
+    for (int64_t i = 0; i < T * w->K; i++)
+        p->w->narrow[i] = narrow(x[i]);
+    ts_linear_dot32(p, w, p->w->narrow, T, y);
+}
+
+void ts_linear_mlx(const ts_pass *p, const ts_matrix *w, const ts_real *x, int64_t T, ts_real *y)
+{
+    (void)p;
+    (w->format == TS_W_MLX ? ts_matmul_mlx : ts_matmul_dot32)(
+        &(ts_matmul_args){.T = T, .N = w->N, .K = w->K, .x = x, .w = w, .y = y});
+}
+
+void ts_linear_mlx_bf16(const ts_pass *p, const ts_matrix *w, const ts_real *x, int64_t T, ts_real *y)
+{
+    (void)p;
+    (w->format == TS_W_MLX ? ts_matmul_mlx_bf16 : ts_matmul_dot32)(
+        &(ts_matmul_args){.T = T, .N = w->N, .K = w->K, .x = x, .w = w, .y = y});
+}
+
+void ts_linear(const ts_pass *p, const ts_matrix *w, const ts_real *x, int64_t T, ts_real *y)
+{
+    p->m->op.linear(p, w, x, T, y);
+    p->m->op.store(y, T * w->N);
 }

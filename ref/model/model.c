@@ -2,8 +2,6 @@
 
 #include <stdlib.h>
 
-#include "num/rope_table.h"
-
 static ts_real *widen(const ts_vector *v, bool *ok)
 {
     if (v->n == 0)
@@ -37,18 +35,19 @@ ts_status ts_model_new(const ts_weights *w, const ts_profile *p, ts_ref_model **
         return ts_no_memory(err, sizeof *m);
     m->w = w;
     m->profile = p;
+    m->op = ts_ops_of(p, c->Dk);
     bool ok = true;
     m->final_norm = widen(&w->final_norm, &ok);
     m->layer = calloc((size_t)c->layers, sizeof *m->layer);
-    m->inv_freq = malloc((size_t)(c->R / 2) * sizeof *m->inv_freq);
-    ok &= m->layer && m->inv_freq;
+    m->freq = malloc((size_t)(c->R / 2) * sizeof *m->freq);
+    ok &= m->layer && m->freq;
     for (int64_t i = 0; ok && i < c->layers; i++)
         ok = widen_layer(&w->layer[i], &m->layer[i]);
     if (!ok) {
         ts_model_free(m);
         return ts_fail(err, TS_BAD, w->path, NULL, "out of memory for the model's parameters");
     }
-    ts_rope_inv_freq(c->theta, c->R, m->inv_freq);
+    m->op.freq(c->theta, c->R, m->freq);
     *out = m;
     return TS_OK;
 }
@@ -73,6 +72,6 @@ void ts_model_free(ts_ref_model *m)
         free_layer(&m->layer[i]);
     free(m->layer);
     free(m->final_norm);
-    free(m->inv_freq);
+    free(m->freq);
     free(m);
 }

@@ -2,6 +2,7 @@
 #ifndef TS_MODEL_MODEL_H
 #define TS_MODEL_MODEL_H
 
+#include "ops.h"
 #include "ref.h"
 
 enum { TS_PAGE = 16, TS_PARTITION = 128 };
@@ -16,9 +17,10 @@ typedef struct {
 struct ts_ref_model {
     const ts_weights *w;
     const ts_profile *profile;
+    ts_ops op; /* what the profile chooses */
     ts_ref_layer *layer;
     ts_real *final_norm;
-    double *inv_freq; /* [R/2] */
+    double *freq; /* [R/2], of the angles */
 };
 
 typedef struct {
@@ -42,13 +44,13 @@ typedef struct {
     ts_real *qg, *aq, *gate, *ak, *av, *attn;                           /* full attention */
     ts_real *gate_proj, *up_proj, *act;                                 /* [T,I] */
     ts_real *cos, *sin;                                                 /* [T,R/2] */
-    ts_real *step, *sum;                                                /* activation codec */
+    ts_real *step, *sum, *narrow;                                       /* activations as codes, or rounded */
     int8_t *code;
     int32_t *pos, *len; /* [T] */
 } ts_work;
 
 /* One forward pass: what every layer function needs. */
-typedef struct {
+typedef struct ts_pass {
     const ts_ref_model *m;
     ts_ref_state *s;
     ts_work *w;
@@ -71,8 +73,14 @@ ts_status ts_layer_run(const ts_ref_model *m, ts_ref_state *s, int64_t layer, co
 ts_status ts_state_put(const ts_ref_model *m, ts_ref_state *s, int64_t layer, int64_t pos, const void *conv_or_k,
                        const void *recurrent_or_v, ts_error *err);
 
-/* y[T,N] = x[T,K] w^T in the class the profile demands for this matrix. */
+/* y[T,N] = x[T,K] w^T in the class the profile demands for this matrix, stored as it demands. */
 void ts_linear(const ts_pass *p, const ts_matrix *w, const ts_real *x, int64_t T, ts_real *y);
+/* The classes. */
+void ts_linear_dot32(const ts_pass *p, const ts_matrix *w, const ts_real *x, int64_t T, ts_real *y);
+void ts_linear_a64s8(const ts_pass *p, const ts_matrix *w, const ts_real *x, int64_t T, ts_real *y);
+void ts_linear_ggml(const ts_pass *p, const ts_matrix *w, const ts_real *x, int64_t T, ts_real *y);
+void ts_linear_mlx(const ts_pass *p, const ts_matrix *w, const ts_real *x, int64_t T, ts_real *y);
+void ts_linear_mlx_bf16(const ts_pass *p, const ts_matrix *w, const ts_real *x, int64_t T, ts_real *y);
 /* Mixers: w->x -> w->branch. */
 void ts_gdn_layer(const ts_pass *p);
 void ts_attention_layer(const ts_pass *p);

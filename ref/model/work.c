@@ -31,7 +31,7 @@ ts_status ts_work_new(const ts_ref_model *m, int64_t T, ts_work *w, ts_error *er
         {&w->qg, 2 * c->Hq * c->D}, {&w->aq, c->Hq * c->D}, {&w->gate, c->Hq * c->D},
         {&w->ak, c->Hkv * c->D}, {&w->av, c->Hkv * c->D}, {&w->attn, c->Hq * c->D},
         {&w->gate_proj, c->I}, {&w->up_proj, c->I}, {&w->act, c->I},
-        {&w->cos, c->R / 2}, {&w->sin, c->R / 2}, {&w->step, K / 64 + 1}, {&w->sum, K / 64 + 1},
+        {&w->cos, c->R / 2}, {&w->sin, c->R / 2}, {&w->step, K / 64 + 1}, {&w->sum, K / 64 + 1}, {&w->narrow, K},
     };
     /* clang-format on */
     bool ok = true;
@@ -52,9 +52,9 @@ ts_status ts_work_new(const ts_ref_model *m, int64_t T, ts_work *w, ts_error *er
 void ts_work_free(ts_work *w)
 {
     ts_real *reals[] = {
-        w->h,    w->x,         w->branch,  w->qkv, w->conv,  w->q,   w->k,    w->v,    w->a,  w->b,
-        w->g,    w->beta,      w->z,       w->o,   w->gated, w->qg,  w->aq,   w->gate, w->ak, w->av,
-        w->attn, w->gate_proj, w->up_proj, w->act, w->cos,   w->sin, w->step, w->sum,
+        w->h,    w->x,         w->branch,  w->qkv, w->conv,  w->q,   w->k,    w->v,    w->a,      w->b,
+        w->g,    w->beta,      w->z,       w->o,   w->gated, w->qg,  w->aq,   w->gate, w->ak,     w->av,
+        w->attn, w->gate_proj, w->up_proj, w->act, w->cos,   w->sin, w->step, w->sum,  w->narrow,
     };
     for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
         free(reals[i]);

@@ -14,33 +14,56 @@ ts_real ts_sigmoid(ts_real x);
 ts_real ts_silu(ts_real x);
 ts_real ts_softplus(ts_real x);
 ts_real ts_rsqrt(ts_real x);
+ts_real ts_round_bf16(ts_real x);
+ts_real ts_round_f16(ts_real x);
 
 /* Order dot32: the plain dot product of the house profile. */
 ts_real ts_dot32(const ts_real *a, const ts_real *b, int64_t n);
+/* The sum of squares of ggml's norms. */
+double ts_squares_ggml(const ts_real *x, int64_t n);
 
 /* Scale and bias of a group of an MLX matrix, widened. */
 ts_real ts_mlx_scale(const ts_matrix *w, int64_t n, int64_t group);
 ts_real ts_mlx_bias(const ts_matrix *w, int64_t n, int64_t group);
 
+void ts_scale(const ts_scale_args *a);
 void ts_residual_add(const ts_zip_args *a);
 void ts_swiglu(const ts_zip_args *a);
+void ts_swiglu_bf16(const ts_zip_args *a);
 void ts_sigmoid_gate(const ts_zip_args *a);
+void ts_sigmoid_gate_bf16(const ts_zip_args *a);
 void ts_embed(const ts_embed_args *a);
 void ts_rmsnorm(const ts_rmsnorm_args *a);
+void ts_rmsnorm_ggml(const ts_rmsnorm_args *a);
 void ts_l2norm(const ts_l2norm_args *a);
+void ts_l2norm_mean(const ts_l2norm_args *a);
+void ts_l2norm_ggml(const ts_l2norm_args *a);
 void ts_gated_norm(const ts_gated_norm_args *a);
+void ts_gated_norm_bf16(const ts_gated_norm_args *a);
+void ts_gated_norm_ggml(const ts_gated_norm_args *a);
 void ts_conv1d(const ts_conv1d_args *a);
+void ts_conv1d_bf16(const ts_conv1d_args *a);
 void ts_gdn_gates(const ts_gdn_gates_args *a);
+void ts_gdn_gates_bf16(const ts_gdn_gates_args *a);
+void ts_gdn_gates_ggml(const ts_gdn_gates_args *a);
 void ts_gdn_step(const ts_gdn_args *a);
+void ts_gdn_step_ggml(const ts_gdn_args *a);
 void ts_gdn_chunk64(const ts_gdn_args *a);
 void ts_rope(const ts_rope_args *a);
+void ts_rope_bf16(const ts_rope_args *a);
 void ts_kv_store(const ts_kv_store_args *a);
 void ts_attention(const ts_attention_args *a);
+void ts_attention_bf16(const ts_attention_args *a);
+void ts_attention_flash_ggml(const ts_attention_args *a);
+void ts_attention_tiled_ggml(const ts_attention_args *a);
+void ts_attention_softmax_ggml(const ts_attention_args *a);
 void ts_attention_partial(const ts_attention_args *a);
 void ts_attention_merge(const ts_attention_merge_args *a);
 void ts_mla_attention(const ts_mla_args *a);
 void ts_mla_absorbed(const ts_mla_args *a);
 void ts_matmul_dot32(const ts_matmul_args *a);
+void ts_matmul_mlx(const ts_matmul_args *a);
+void ts_matmul_mlx_bf16(const ts_matmul_args *a);
 void ts_quantize_a64(const ts_quantize_a64_args *a);
 void ts_matmul_a64s8(const ts_matmul_a64s8_args *a);
 

@@ -25,14 +25,29 @@ void ts_op_run(ts_op_id id, const void *args)
     case TS_OP_RSQRT:
         map(ts_rsqrt, args);
         break;
+    case TS_OP_ROUND_BF16:
+        map(ts_round_bf16, args);
+        break;
+    case TS_OP_ROUND_F16:
+        map(ts_round_f16, args);
+        break;
+    case TS_OP_SCALE:
+        ts_scale(args);
+        break;
     case TS_OP_RESIDUAL_ADD:
         ts_residual_add(args);
         break;
     case TS_OP_SWIGLU:
         ts_swiglu(args);
         break;
+    case TS_OP_SWIGLU_BF16:
+        ts_swiglu_bf16(args);
+        break;
     case TS_OP_SIGMOID_GATE:
         ts_sigmoid_gate(args);
+        break;
+    case TS_OP_SIGMOID_GATE_BF16:
+        ts_sigmoid_gate_bf16(args);
         break;
     case TS_OP_EMBED:
         ts_embed(args);
@@ -40,20 +55,47 @@ void ts_op_run(ts_op_id id, const void *args)
     case TS_OP_RMSNORM:
         ts_rmsnorm(args);
         break;
+    case TS_OP_RMSNORM_GGML:
+        ts_rmsnorm_ggml(args);
+        break;
     case TS_OP_L2NORM:
         ts_l2norm(args);
+        break;
+    case TS_OP_L2NORM_MEAN:
+        ts_l2norm_mean(args);
+        break;
+    case TS_OP_L2NORM_GGML:
+        ts_l2norm_ggml(args);
         break;
     case TS_OP_GATED_NORM:
         ts_gated_norm(args);
         break;
+    case TS_OP_GATED_NORM_BF16:
+        ts_gated_norm_bf16(args);
+        break;
+    case TS_OP_GATED_NORM_GGML:
+        ts_gated_norm_ggml(args);
+        break;
     case TS_OP_CONV1D:
         ts_conv1d(args);
+        break;
+    case TS_OP_CONV1D_BF16:
+        ts_conv1d_bf16(args);
         break;
     case TS_OP_GDN_GATES:
         ts_gdn_gates(args);
         break;
+    case TS_OP_GDN_GATES_BF16:
+        ts_gdn_gates_bf16(args);
+        break;
+    case TS_OP_GDN_GATES_GGML:
+        ts_gdn_gates_ggml(args);
+        break;
     case TS_OP_GDN_STEP:
         ts_gdn_step(args);
+        break;
+    case TS_OP_GDN_STEP_GGML:
+        ts_gdn_step_ggml(args);
         break;
     case TS_OP_GDN_CHUNK64:
         ts_gdn_chunk64(args);
@@ -61,11 +103,26 @@ void ts_op_run(ts_op_id id, const void *args)
     case TS_OP_ROPE:
         ts_rope(args);
         break;
+    case TS_OP_ROPE_BF16:
+        ts_rope_bf16(args);
+        break;
     case TS_OP_KV_STORE:
         ts_kv_store(args);
         break;
     case TS_OP_ATTENTION:
         ts_attention(args);
+        break;
+    case TS_OP_ATTENTION_BF16:
+        ts_attention_bf16(args);
+        break;
+    case TS_OP_ATTENTION_FLASH_GGML:
+        ts_attention_flash_ggml(args);
+        break;
+    case TS_OP_ATTENTION_TILED_GGML:
+        ts_attention_tiled_ggml(args);
+        break;
+    case TS_OP_ATTENTION_SOFTMAX_GGML:
+        ts_attention_softmax_ggml(args);
         break;
     case TS_OP_ATTENTION_PARTIAL:
         ts_attention_partial(args);
@@ -81,6 +138,12 @@ void ts_op_run(ts_op_id id, const void *args)
         break;
     case TS_OP_MATMUL_DOT32:
         ts_matmul_dot32(args);
+        break;
+    case TS_OP_MATMUL_MLX:
+        ts_matmul_mlx(args);
+        break;
+    case TS_OP_MATMUL_MLX_BF16:
+        ts_matmul_mlx_bf16(args);
         break;
     case TS_OP_QUANTIZE_A64:
         ts_quantize_a64(args);

@@ -394,13 +394,46 @@ static void profiles(void **state)
     int n = 0;
     for (const ts_profile *p; (p = ts_profile_at(n)) != NULL; n++)
         assert_ptr_equal(ts_profile_find(p->name), p);
-    assert_int_equal(n, 2);
+    assert_int_equal(n, 5);
     assert_null(ts_profile_at(-1));
-    assert_null(ts_profile_find("hf"));
+    assert_null(ts_profile_find("nobody"));
     assert_int_equal(ts_profile_find("exact")->kv, TS_KV_REAL);
-    assert_false(ts_profile_find("exact")->codes);
+    assert_false(ts_profile_codes(ts_profile_find("exact")));
     assert_int_equal(ts_profile_find("ts")->kv, TS_KV_BF16);
-    assert_true(ts_profile_find("ts")->codes);
+    assert_true(ts_profile_codes(ts_profile_find("ts")));
+    for (int i = 0; i < n; i++) {
+        const ts_profile *p = ts_profile_at(i);
+        assert_non_null(strstr(ts_profile_names(), p->name));
+        assert_int_equal(ts_profile_is_house(p), i < 2);
+    }
+}
+
+/* Every value of every choice can be set by name, read back, and has a meaning; nothing else is taken. */
+static void choices(void **state)
+{
+    (void)state;
+    char text[64];
+    const ts_choice *c;
+    for (int i = 0; (c = ts_choice_at(i)) != NULL; i++)
+        for (int v = 0; v < TS_MAX_VALUES && c->value[v].name; v++) {
+            ts_profile p = *ts_profile_find("exact");
+            snprintf(text, sizeof text, "%s=%s", c->name, c->value[v].name);
+            assert_true(ts_profile_change(&p, text));
+            assert_int_equal(ts_choice_get(&p, c), v);
+            assert_true(c->value[v].means[0] != 0);
+            ts_choice_set(&p, c, 0);
+            assert_int_equal(ts_choice_get(&p, c), 0);
+        }
+    ts_profile p = *ts_profile_find("exact");
+    assert_false(ts_profile_change(&p, "kv"));
+    assert_false(ts_profile_change(&p, "kv=f8"));
+    assert_false(ts_profile_change(&p, "k=real"));
+    assert_false(ts_profile_change(&p, "kvv=real"));
+    assert_null(ts_choice_at(-1));
+    ts_kv_dtype d;
+    assert_true(ts_kv_find("f16", &d) && d == TS_KV_F16);
+    assert_false(ts_kv_find("f17", &d));
+    assert_string_equal(ts_kv_name(TS_KV_BF16), "bf16");
 }
 
 int main(void)
@@ -419,6 +452,7 @@ int main(void)
         cmocka_unit_test_teardown(stops, empty_dir),
         cmocka_unit_test_teardown(generation_config, empty_dir),
         cmocka_unit_test(profiles),
+        cmocka_unit_test(choices),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

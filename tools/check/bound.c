@@ -47,7 +47,7 @@ static ts_status fill(ts_op_id op, const void *a, const float *state, const char
         ts_bound_gated_norm(a, bound);
         break;
     case TS_OP_CONV1D:
-        ts_bound_conv1d(a, state, bound);
+        ts_bound_conv1d(a, state, NULL, bound);
         break;
     case TS_OP_GDN_GATES:
         ts_bound_gdn_gates(a, field, bound);
@@ -87,7 +87,7 @@ static ts_status fill(ts_op_id op, const void *a, const float *state, const char
         ts_bound_qkv_conv_a64s8(a, state, field, bound);
         break;
     default:
-        return ts_fail(err, TS_USAGE, NULL, field, "operation %d has no bound", (int)op);
+        return ts_bound_form(op, a, state, field, bound, err);
     }
     return TS_OK;
 }
@@ -110,11 +110,11 @@ ts_status ts_bound(ts_op_id op, const void *args, const float *state, const char
     const ts_field *f = find_output(op, field);
     if (!f)
         return ts_fail(err, TS_USAGE, NULL, field, "not an output of %s", ts_op_table[op].name);
-    bool stateful = op == TS_OP_CONV1D || op == TS_OP_QKV_CONV_A64S8 || op == TS_OP_GDN_STEP ||
-                    op == TS_OP_GDN_CHUNK64;
+    bool stateful = op == TS_OP_CONV1D || op == TS_OP_CONV1D_BF16 || op == TS_OP_GDN_STEP_GGML ||
+                    op == TS_OP_QKV_CONV_A64S8 || op == TS_OP_GDN_STEP || op == TS_OP_GDN_CHUNK64;
     if (stateful && !state)
         return ts_fail(err, TS_USAGE, NULL, field, "%s needs the state before the call", ts_op_table[op].name);
-    bool copy = op == TS_OP_KV_STORE || (op == TS_OP_CONV1D && f->role == TS_INOUT);
+    bool copy = op == TS_OP_KV_STORE || ((op == TS_OP_CONV1D || op == TS_OP_CONV1D_BF16) && f->role == TS_INOUT);
     if (!copy)
         return fill(op, args, state, field, bound, err);
     int64_t n = ts_field_count(&ts_op_table[op], f, args);

@@ -13,6 +13,16 @@ static ts_err widened(const void *data, ts_dtype dtype, int64_t i)
     return ts_err_exact(dtype == TS_BF16 ? ts_bf16_to_f32(h) : ts_f16_to_f32(h));
 }
 
+ts_err ts_err_mlx_scale(const ts_matrix *w, int64_t n, int64_t group)
+{
+    return widened(w->scales, w->aux, n * (w->K / w->group) + group);
+}
+
+ts_err ts_err_mlx_bias(const ts_matrix *w, int64_t n, int64_t group)
+{
+    return widened(w->biases, w->aux, n * (w->K / w->group) + group);
+}
+
 /* Weight (n,k): exact, or for MLX the one rounding of fma(scale, code, bias). */
 ts_err ts_err_weight(const ts_matrix *w, int64_t n, int64_t k)
 {

@@ -58,8 +58,8 @@ void ts_bound_rope(const ts_rope_args *a, double *bound)
     }
 }
 
-/* y = silu(sum over taps of w_j u_j), u = state then x */
-void ts_bound_conv1d(const ts_conv1d_args *a, const float *state, double *bound)
+/* y = silu(sum over taps of w_j u_j), u = state then x; the sum stored as `narrow` says, or kept (NULL) */
+void ts_bound_conv1d(const ts_conv1d_args *a, const float *state, ts_err (*narrow)(ts_err), double *bound)
 {
     for (int64_t t = 0; t < a->T; t++)
         for (int64_t c = 0; c < a->C; c++) {
@@ -69,6 +69,6 @@ void ts_bound_conv1d(const ts_conv1d_args *a, const float *state, double *bound)
                 float u = from >= 0 ? a->x[from * a->C + c] : state[c * a->W + a->W + from];
                 acc = ts_err_fma(ts_err_exact(a->w[c * a->W + j]), ts_err_exact(u), acc);
             }
-            bound[t * a->C + c] = ts_err_bound(ts_err_silu(acc));
+            bound[t * a->C + c] = ts_err_bound(ts_err_silu(narrow ? narrow(acc) : acc));
         }
 }

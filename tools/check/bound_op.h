@@ -4,6 +4,7 @@
 #define TS_TOOLS_CHECK_BOUND_OP_H
 
 #include "case/args.h"
+#include "case/op.h"
 #include "check/err.h"
 #include "num/status.h"
 
@@ -13,7 +14,7 @@ ts_err ts_err_swiglu(ts_err gate, ts_err up);
 ts_err ts_err_sigmoid_gate(ts_err x, ts_err gate);
 void ts_bound_gdn_gates(const ts_gdn_gates_args *a, const char *field, double *bound);
 void ts_bound_rope(const ts_rope_args *a, double *bound);
-void ts_bound_conv1d(const ts_conv1d_args *a, const float *state, double *bound);
+void ts_bound_conv1d(const ts_conv1d_args *a, const float *state, ts_err (*narrow)(ts_err), double *bound);
 
 ts_err ts_err_root_mean(const float *x, int64_t n, double eps);    /* rsqrt(mean of squares + eps) */
 ts_err ts_err_normed(ts_err r, float x, float w, int64_t centred); /* one element, r from above */
@@ -41,5 +42,30 @@ ts_status ts_bound_attention_merge(const ts_attention_merge_args *a, const char 
                                    ts_error *err);
 ts_status ts_bound_mla_attention(const ts_mla_args *a, const char *field, double *bound, ts_error *err);
 ts_status ts_bound_mla_absorbed(const ts_mla_args *a, const char *field, double *bound, ts_error *err);
+
+/* Forms that other engines compute. */
+ts_status ts_bound_form(ts_op_id op, const void *a, const float *state, const char *field, double *bound,
+                        ts_error *err);
+ts_err ts_err_mlx_scale(const ts_matrix *w, int64_t n, int64_t group);
+ts_err ts_err_mlx_bias(const ts_matrix *w, int64_t n, int64_t group);
+void ts_bound_scale(const ts_scale_args *a, double *bound);
+ts_err ts_err_swiglu_bf16(ts_err gate, ts_err up);
+ts_err ts_err_sigmoid_gate_bf16(ts_err x, ts_err gate);
+void ts_bound_rope_bf16(const ts_rope_args *a, double *bound);
+void ts_bound_gates_bf16(const ts_gdn_gates_args *a, const char *field, double *bound);
+void ts_bound_gates_ggml(const ts_gdn_gates_args *a, const char *field, double *bound);
+void ts_bound_gated_norm_bf16(const ts_gated_norm_args *a, double *bound);
+void ts_bound_gated_norm_ggml(const ts_gated_norm_args *a, double *bound);
+void ts_bound_rmsnorm_ggml(const ts_rmsnorm_args *a, double *bound);
+void ts_bound_l2norm_mean(const ts_l2norm_args *a, double *bound);
+void ts_bound_l2norm_ggml(const ts_l2norm_args *a, double *bound);
+ts_status ts_bound_gdn_step_ggml(const ts_gdn_args *a, const float *state, const char *field, double *bound,
+                                 ts_error *err);
+void ts_bound_attention_bf16(const ts_attention_args *a, double *bound);
+void ts_bound_attention_softmax_ggml(const ts_attention_args *a, double *bound);
+ts_status ts_bound_attention_flash_ggml(const ts_attention_args *a, double *bound, ts_error *err);
+ts_status ts_bound_attention_tiled_ggml(const ts_attention_args *a, double *bound, ts_error *err);
+void ts_bound_matmul_mlx(const ts_matmul_args *a, double *bound);
+void ts_bound_matmul_mlx_bf16(const ts_matmul_args *a, double *bound);
 
 #endif

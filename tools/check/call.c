@@ -165,6 +165,13 @@ static const char *rows_in(const ts_call *c, int64_t T, int64_t parts, const int
                                                                  : "keys past those in the cache, or past parts";
 }
 
+static bool is_attention(ts_op_id id)
+{
+    return id == TS_OP_ATTENTION || id == TS_OP_ATTENTION_PARTIAL || id == TS_OP_ATTENTION_BF16 ||
+           id == TS_OP_ATTENTION_FLASH_GGML || id == TS_OP_ATTENTION_TILED_GGML ||
+           id == TS_OP_ATTENTION_SOFTMAX_GGML;
+}
+
 /* What no coding checks, because the engine never lets it happen: indexes outside, matrices of another class. */
 static const char *wrong_contents(const ts_call *c)
 {
@@ -177,7 +184,7 @@ static const char *wrong_contents(const ts_call *c)
         const ts_kv_store_args *a = c->args;
         return a->pos + a->T <= c->kv_capacity ? NULL : "tokens past the capacity of the cache";
     }
-    if (id == TS_OP_ATTENTION || id == TS_OP_ATTENTION_PARTIAL) {
+    if (is_attention(id)) {
         const ts_attention_args *a = c->args;
         return rows_in(c, a->T, a->parts, a->pos, a->len);
     }
@@ -185,6 +192,8 @@ static const char *wrong_contents(const ts_call *c)
         const ts_mla_args *a = c->args;
         return rows_in(c, a->T, a->parts, a->pos, a->len);
     }
+    if ((id == TS_OP_MATMUL_MLX || id == TS_OP_MATMUL_MLX_BF16) && c->matrix[0].format != TS_W_MLX)
+        return "the matrix is not MLX";
     bool codes = id == TS_OP_MATMUL_A64S8 || id == TS_OP_GATE_UP_A64S8 || id == TS_OP_QKV_CONV_A64S8;
     for (int i = 0; codes && i < TS_MATRICES && c->matrix[i].N > 0; i++) {
         const ts_matrix *m = &c->matrix[i];

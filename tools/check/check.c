@@ -17,7 +17,7 @@ void ts_check_path(const ts_check *k, const char *path, char *out, size_t size)
     snprintf(out, size, "%s/%s", k->o.golden, path);
 }
 
-void ts_check_set_expect(ts_case *c, const char *key, const char *value)
+void ts_check_set_expect(const ts_case *c, const char *key, const char *value)
 {
     cJSON *expect = cJSON_GetObjectItemCaseSensitive(c->json, "expect");
     if (!expect)

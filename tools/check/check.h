@@ -50,7 +50,7 @@ void ts_check_models_free(ts_check *k);
 void ts_check_path(const ts_check *k, const char *path, char *out, size_t size);
 
 /* Sets expect[key] = value (rewrite mode). */
-void ts_check_set_expect(ts_case *c, const char *key, const char *value);
+void ts_check_set_expect(const ts_case *c, const char *key, const char *value);
 
 /* |x - golden| <= 2e-13 * max|golden| (or `limit`) for every element; adds the finding. */
 void ts_check_close(ts_check *k, const char *what, const ts_tensor *x, const ts_tensor *golden, double limit);

@@ -138,7 +138,7 @@ static int64_t piece_rows(const ts_call *c, int64_t t, int64_t T)
 {
     ts_op_id id = (ts_op_id)(c->op - ts_op_table);
     int64_t n = T;
-    if (id == TS_OP_GDN_STEP)
+    if (id == TS_OP_GDN_STEP || id == TS_OP_GDN_STEP_GGML)
         n = 1;
     else if (id == TS_OP_GDN_CHUNK64)
         n = 64 - (*ts_call_dim(c, "pos") + t) % 64;

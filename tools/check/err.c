@@ -1,5 +1,7 @@
 #include "check/err.h"
 
+#include "num/convert.h"
+
 static const ts_err one = {1, 0};
 
 /* num / (1 + exp(-x)). Where exp(-x) may overflow the f32 quotient is 0 or less than num / exp(-x),
@@ -59,4 +61,33 @@ ts_err ts_err_squares(const float *x, int64_t n)
     for (int64_t k = 0; k < n; k++)
         ts_err_dot32_term(&d, k, ts_err_exact(x[k]), ts_err_exact(x[k]));
     return ts_err_dot32_sum(&d);
+}
+
+static double to_bf16(double x)
+{
+    return (double)ts_bf16_to_f32(ts_f64_to_bf16(x));
+}
+
+static double to_f16(double x)
+{
+    return (double)ts_f16_to_f32(ts_f64_to_f16(x));
+}
+
+static ts_err stored(ts_err a, double (*narrow)(double))
+{
+    double reach = a.e * TS_ERR_WIDEN;
+    if (!isfinite(a.v) || !isfinite(a.e))
+        return (ts_err){narrow(a.v), a.e};
+    double low = narrow(a.v - reach), high = narrow(a.v + reach);
+    return (ts_err){narrow(a.v), low == high ? 0 : 2 * (high - low)};
+}
+
+ts_err ts_err_bf16(ts_err a)
+{
+    return stored(a, to_bf16);
+}
+
+ts_err ts_err_f16(ts_err a)
+{
+    return stored(a, to_f16);
 }

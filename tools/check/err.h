@@ -145,6 +145,11 @@ ts_err ts_err_silu(ts_err x);
 ts_err ts_err_rsqrt(ts_err x);
 ts_err ts_err_softplus(ts_err x);
 
+/* Stored as bf16 or f16. Each side rounds what lies within e of v, so each gets something between the two ends
+ * rounded; the doubled distance covers both sides. Nothing if no rounding boundary lies between. */
+ts_err ts_err_bf16(ts_err a);
+ts_err ts_err_f16(ts_err a);
+
 /* Order dot32: lane k mod 32 takes term k, then the fixed tree. */
 typedef struct {
     ts_err lane[32];

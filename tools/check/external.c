@@ -13,6 +13,7 @@ static const struct {
     {"tokenizer", ts_external_tokenizer}, {"delta_rule", ts_external_delta_rule},
     {"attention", ts_external_attention}, {"mlx", ts_external_mlx},
     {"a64s8", ts_external_a64s8},         {"dgemm", ts_external_dgemm},
+    {"peer", ts_external_peer},
 };
 
 void ts_check_external_case(ts_check *k, ts_case *c)

@@ -5,7 +5,7 @@
 #include <unistd.h>
 #include <utf8proc.h>
 
-const char *const ts_verdict_name[TS_VERDICTS] = {"EXACT", "BOUND", "SAME", "FAIL", "SKIP"};
+const char *const ts_verdict_name[TS_VERDICTS] = {"EXACT", "BOUND", "SAME", "NEAR-TIE", "FAIL", "SKIP"};
 
 /* Names come from files: bytes that are no UTF-8 would spoil JSON, XML and TAP. */
 static void clean(char *text)

@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include "num/status.h"
 
-typedef enum { TS_EXACT, TS_BOUND, TS_SAME, TS_FAIL, TS_SKIP, TS_VERDICTS } ts_verdict;
+/* TS_NEAR_TIE: ids differ where what a profile leaves open decides between them; it passes, and is told. */
+typedef enum { TS_EXACT, TS_BOUND, TS_SAME, TS_NEAR_TIE, TS_FAIL, TS_SKIP, TS_VERDICTS } ts_verdict;
 
 extern const char *const ts_verdict_name[TS_VERDICTS];
 
@@ -36,6 +37,12 @@ typedef struct {
     char now[96];                /* the schedule under way, or "" */
     char group[24], subject[96]; /* of what is being checked now */
 } ts_report;
+
+/* Of counts by verdict, those that pass. */
+static inline long long ts_verdicts_passed(const long long count[TS_VERDICTS])
+{
+    return count[TS_EXACT] + count[TS_BOUND] + count[TS_SAME] + count[TS_NEAR_TIE];
+}
 
 /* The subject of what follows: `group` and `subject` are kept in findings made until the next call. */
 void ts_report_begin(ts_report *r, const char *group, const char *subject);

@@ -46,12 +46,17 @@ static void print_rows(const row *rows, size_t n, FILE *f)
 {
     fprintf(f, "%-23s %5s", "check", "cases");
     for (int v = 0; v < TS_VERDICTS; v++)
-        fprintf(f, " %6s", ts_verdict_name[v]);
+        fprintf(f, v == TS_NEAR_TIE ? " %8s" : " %6s", ts_verdict_name[v]);
     fputs("  worst/allowed\n", f);
     for (size_t i = 0; i < n; i++) {
         fprintf(f, "%-23s %5zu", rows[i].group, rows[i].cases);
-        for (int v = 0; v < TS_VERDICTS; v++)
-            fprintf(f, rows[i].count[v] ? " %6lld" : "      -", rows[i].count[v]);
+        for (int v = 0; v < TS_VERDICTS; v++) {
+            int width = v == TS_NEAR_TIE ? 9 : 7;
+            if (rows[i].count[v])
+                fprintf(f, "%*lld", width, rows[i].count[v]);
+            else
+                fprintf(f, "%*c", width, '-');
+        }
         fprintf(f, rows[i].worst > 0 ? "  %.3g\n" : "\n", rows[i].worst);
     }
 }
@@ -69,8 +74,8 @@ static void print_folded(const row *rows, size_t n, size_t lines, FILE *f)
             snprintf(skip, sizeof skip, "%.0f", (double)count[TS_SKIP]);
         if (rows[i].worst > 0)
             snprintf(worst, sizeof worst, "%.2f", rows[i].worst);
-        fprintf(f, "%-21.21s %6lld %4s %5s%s", rows[i].group, count[TS_EXACT] + count[TS_BOUND] + count[TS_SAME],
-                skip, worst, i % 2 || i + 1 == n ? "\n" : " ");
+        fprintf(f, "%-21.21s %6lld %4s %5s%s", rows[i].group, ts_verdicts_passed(count), skip, worst,
+                i % 2 || i + 1 == n ? "\n" : " ");
     }
     if (shown < n)
         fprintf(f, "... and %zu more\n", n - shown);
@@ -124,11 +129,12 @@ static size_t print_skips(const ts_report *r, FILE *f)
     for (size_t i = 0; i < r->n; i++) {
         const ts_finding *x = &r->v[i];
         char title[sizeof *x], text[400];
-        if (x->verdict != TS_SKIP)
+        if (x->verdict != TS_SKIP && x->verdict != TS_NEAR_TIE)
             continue;
         const char *why = x->detail ? x->detail : "";
         ts_report_title(x, title, sizeof title);
-        snprintf(text, sizeof text, "SKIP %s: %.*s", title, (int)strcspn(why, "\n"), why);
+        snprintf(text, sizeof text, "%s %s: %.*s", ts_verdict_name[x->verdict], title, (int)strcspn(why, "\n"),
+                 why);
         if (lines < SKIP_LINES)
             lines += print_wrapped(text, f);
         else
@@ -169,7 +175,7 @@ void ts_report_print(const ts_report *r, FILE *f)
         fputs(skips, f);
     free(skips);
     print_failures(r, f);
-    long long passed = r->count[TS_EXACT] + r->count[TS_BOUND] + r->count[TS_SAME];
+    long long passed = ts_verdicts_passed(r->count);
     const char *claim = r->narrowed ? "all that was compared" : "every schedule is still the reference's function";
     if (ts_report_void(r))
         fprintf(f, "touchstone: %s: the run does not count\n", ts_report_void(r));

@@ -17,6 +17,14 @@ typedef struct {
     ts_real *y;
 } ts_map_args;
 
+/* y[n] = x[n] * scale */
+typedef struct {
+    int64_t n;
+    double scale;
+    const ts_real *x;
+    ts_real *y;
+} ts_scale_args;
+
 /* y[n] = a[n] (op) b[n]: residual_add h + branch, swiglu silu(gate) * up, sigmoid_gate x * sigmoid(gate) */
 typedef struct {
     int64_t n;

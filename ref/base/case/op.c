@@ -8,26 +8,60 @@
 #define FIELD(T, f, role, kind, ...) {#f, role, kind, offsetof(T, f), {__VA_ARGS__}}
 #define REAL(T, f, role, ...) FIELD(T, f, role, TS_FIELD_REAL, __VA_ARGS__)
 
-#define MAP_OP(op, file, how) \
+#define MAP_OP(op, file, how, only) \
     [op] = {file, how, 1, sizeof(ts_map_args), {DIM(ts_map_args, n)}, {{0}}, \
-            {REAL(ts_map_args, x, TS_IN, "n"), REAL(ts_map_args, y, TS_OUT, "n")}, "n", "", false}
-#define ZIP_OP(op, file) \
+            {REAL(ts_map_args, x, TS_IN, "n"), REAL(ts_map_args, y, TS_OUT, "n")}, "n", "", only}
+#define ZIP_OP(op, file, only) \
     [op] = {file, "elementwise", 1, sizeof(ts_zip_args), {DIM(ts_zip_args, n)}, {{0}}, \
-            {REAL(ts_zip_args, a, TS_IN, "n"), REAL(ts_zip_args, b, TS_IN, "n"), REAL(ts_zip_args, y, TS_OUT, "n")}, "n", "", false}
-#define GDN_OP(op, file, how) \
+            {REAL(ts_zip_args, a, TS_IN, "n"), REAL(ts_zip_args, b, TS_IN, "n"), REAL(ts_zip_args, y, TS_OUT, "n")}, "n", "", only}
+#define GDN_OP(op, file, how, only) \
     [op] = {file, how, 1, sizeof(ts_gdn_args), \
             {DIM(ts_gdn_args, T), DIM(ts_gdn_args, Hk), DIM(ts_gdn_args, Hv), DIM(ts_gdn_args, Dk), \
              DIM(ts_gdn_args, Dv), DIM(ts_gdn_args, pos)}, {{0}}, \
             {REAL(ts_gdn_args, q, TS_IN, "T", "Hk", "Dk"), REAL(ts_gdn_args, k, TS_IN, "T", "Hk", "Dk"), \
              REAL(ts_gdn_args, v, TS_IN, "T", "Hv", "Dv"), REAL(ts_gdn_args, g, TS_IN, "T", "Hv"), \
              REAL(ts_gdn_args, beta, TS_IN, "T", "Hv"), REAL(ts_gdn_args, state, TS_INOUT, "Hv", "Dk", "Dv"), \
-             REAL(ts_gdn_args, o, TS_OUT, "T", "Hv", "Dv")}, "Hv", "+pos Hv%Hk", false}
+             REAL(ts_gdn_args, o, TS_OUT, "T", "Hv", "Dv")}, "Hv", "+pos Hv%Hk", only}
+#define RMSNORM_OP(op, file, how, only) \
+    [op] = {file, how, 1, sizeof(ts_rmsnorm_args), \
+        {DIM(ts_rmsnorm_args, T), DIM(ts_rmsnorm_args, n), DIM(ts_rmsnorm_args, centred)}, {DIM(ts_rmsnorm_args, eps)}, \
+        {REAL(ts_rmsnorm_args, x, TS_IN, "T", "n"), REAL(ts_rmsnorm_args, w, TS_IN, "n"), REAL(ts_rmsnorm_args, y, TS_OUT, "T", "n")}, "T", "+centred centred<=1", only}
+#define L2NORM_OP(op, file, how, only) \
+    [op] = {file, how, 1, sizeof(ts_l2norm_args), \
+        {DIM(ts_l2norm_args, T), DIM(ts_l2norm_args, H), DIM(ts_l2norm_args, D)}, {DIM(ts_l2norm_args, eps), DIM(ts_l2norm_args, scale)}, \
+        {REAL(ts_l2norm_args, x, TS_IN, "T", "H", "D"), REAL(ts_l2norm_args, y, TS_OUT, "T", "H", "D")}, "T*H", "", only}
+#define GATED_NORM_OP(op, file, how, only) \
+    [op] = {file, how, 1, sizeof(ts_gated_norm_args), \
+        {DIM(ts_gated_norm_args, T), DIM(ts_gated_norm_args, H), DIM(ts_gated_norm_args, D)}, {DIM(ts_gated_norm_args, eps)}, \
+        {REAL(ts_gated_norm_args, x, TS_IN, "T", "H", "D"), REAL(ts_gated_norm_args, w, TS_IN, "D"), \
+         REAL(ts_gated_norm_args, z, TS_IN, "T", "H", "D"), REAL(ts_gated_norm_args, y, TS_OUT, "T", "H", "D")}, "T*H", "", only}
+#define CONV1D_OP(op, file, how, only) \
+    [op] = {file, how, 1, sizeof(ts_conv1d_args), \
+        {DIM(ts_conv1d_args, T), DIM(ts_conv1d_args, C), DIM(ts_conv1d_args, W)}, {{0}}, \
+        {REAL(ts_conv1d_args, x, TS_IN, "T", "C"), REAL(ts_conv1d_args, w, TS_IN, "C", "W"), \
+         REAL(ts_conv1d_args, state, TS_INOUT, "C", "W"), REAL(ts_conv1d_args, y, TS_OUT, "T", "C")}, "C", "", only}
+#define GATES_OP(op, file, how, only) \
+    [op] = {file, how, 1, sizeof(ts_gdn_gates_args), \
+        {DIM(ts_gdn_gates_args, T), DIM(ts_gdn_gates_args, H)}, {{0}}, \
+        {REAL(ts_gdn_gates_args, a, TS_IN, "T", "H"), REAL(ts_gdn_gates_args, b, TS_IN, "T", "H"), \
+         REAL(ts_gdn_gates_args, A_log, TS_IN, "H"), REAL(ts_gdn_gates_args, dt_bias, TS_IN, "H"), \
+         REAL(ts_gdn_gates_args, g, TS_OUT, "T", "H"), REAL(ts_gdn_gates_args, beta, TS_OUT, "T", "H")}, "T*H", "", only}
+#define ROPE_OP(op, file, how, only) \
+    [op] = {file, how, 1, sizeof(ts_rope_args), \
+        {DIM(ts_rope_args, T), DIM(ts_rope_args, H), DIM(ts_rope_args, D), DIM(ts_rope_args, R)}, {{0}}, \
+        {REAL(ts_rope_args, x, TS_IN, "T", "H", "D"), REAL(ts_rope_args, cos, TS_IN, "T", "R/2"), \
+         REAL(ts_rope_args, sin, TS_IN, "T", "R/2"), REAL(ts_rope_args, y, TS_OUT, "T", "H", "D")}, "T*H", "R<=D R%2", only}
+#define MATMUL_OP(op, file, how, only) \
+    [op] = {file, how, 1, sizeof(ts_matmul_args), \
+        {DIM(ts_matmul_args, T), DIM(ts_matmul_args, N), DIM(ts_matmul_args, K)}, {{0}}, \
+        {REAL(ts_matmul_args, x, TS_IN, "T", "K"), FIELD(ts_matmul_args, w, TS_IN, TS_FIELD_MATRIX, "N", "K"), \
+         REAL(ts_matmul_args, y, TS_OUT, "T", "N")}, "N", "", only}
 
 #define RECORDS(role) \
     REAL(ts_attention_args, m, role, "T", "Hq", "parts"), REAL(ts_attention_args, l, role, "T", "Hq", "parts"), \
     REAL(ts_attention_args, acc, role, "T", "Hq", "parts", "D")
-#define ATTENTION_OP(op, file, ref_only, ...) \
-    [op] = {file, "split128", 1, sizeof(ts_attention_args), \
+#define ATTENTION_OP(op, file, how, ref_only, ...) \
+    [op] = {file, how, 1, sizeof(ts_attention_args), \
             {DIM(ts_attention_args, T), DIM(ts_attention_args, Hq), DIM(ts_attention_args, Hkv), DIM(ts_attention_args, D), \
              DIM(ts_attention_args, parts), DIM(ts_attention_args, window)}, {DIM(ts_attention_args, scale)}, \
             {REAL(ts_attention_args, q, TS_IN, "T", "Hq", "D"), FIELD(ts_attention_args, pos, TS_IN, TS_FIELD_I32, "T"), \
@@ -44,63 +78,65 @@
              REAL(ts_mla_args, acc, TS_INNER, "T", "H", "parts", width), __VA_ARGS__}, "T*H", "+Dr", true}
 
 const ts_op ts_op_table[TS_OP_COUNT] = {
-    MAP_OP(TS_OP_EXP, "exp", "elementwise"),
-    MAP_OP(TS_OP_SIGMOID, "sigmoid", "elementwise"),
-    MAP_OP(TS_OP_SILU, "silu", "elementwise"),
-    MAP_OP(TS_OP_SOFTPLUS, "softplus", "elementwise"),
-    MAP_OP(TS_OP_RSQRT, "rsqrt", "elementwise"),
-    ZIP_OP(TS_OP_RESIDUAL_ADD, "residual_add"),
-    ZIP_OP(TS_OP_SWIGLU, "swiglu"),
-    ZIP_OP(TS_OP_SIGMOID_GATE, "sigmoid_gate"),
+    MAP_OP(TS_OP_EXP, "exp", "elementwise", false),
+    MAP_OP(TS_OP_SIGMOID, "sigmoid", "elementwise", false),
+    MAP_OP(TS_OP_SILU, "silu", "elementwise", false),
+    MAP_OP(TS_OP_SOFTPLUS, "softplus", "elementwise", false),
+    MAP_OP(TS_OP_RSQRT, "rsqrt", "elementwise", false),
+    MAP_OP(TS_OP_ROUND_BF16, "round_bf16", "elementwise", true),
+    MAP_OP(TS_OP_ROUND_F16, "round_f16", "elementwise", true),
+    [TS_OP_SCALE] = {"scale", "elementwise", 1, sizeof(ts_scale_args), {DIM(ts_scale_args, n)}, {DIM(ts_scale_args, scale)},
+        {REAL(ts_scale_args, x, TS_IN, "n"), REAL(ts_scale_args, y, TS_OUT, "n")}, "n", "", true},
+    ZIP_OP(TS_OP_RESIDUAL_ADD, "residual_add", false),
+    ZIP_OP(TS_OP_SWIGLU, "swiglu", false),
+    ZIP_OP(TS_OP_SWIGLU_BF16, "swiglu_bf16", true),
+    ZIP_OP(TS_OP_SIGMOID_GATE, "sigmoid_gate", false),
+    ZIP_OP(TS_OP_SIGMOID_GATE_BF16, "sigmoid_gate_bf16", true),
     [TS_OP_EMBED] = {"embed", "elementwise", 1, sizeof(ts_embed_args),
         {DIM(ts_embed_args, T), DIM(ts_embed_args, V), DIM(ts_embed_args, C)}, {{0}},
         {FIELD(ts_embed_args, id, TS_IN, TS_FIELD_I32, "T"), FIELD(ts_embed_args, w, TS_IN, TS_FIELD_MATRIX, "V", "C"),
          REAL(ts_embed_args, y, TS_OUT, "T", "C")}, "T", "", false},
-    [TS_OP_RMSNORM] = {"rmsnorm", "dot32", 1, sizeof(ts_rmsnorm_args),
-        {DIM(ts_rmsnorm_args, T), DIM(ts_rmsnorm_args, n), DIM(ts_rmsnorm_args, centred)}, {DIM(ts_rmsnorm_args, eps)},
-        {REAL(ts_rmsnorm_args, x, TS_IN, "T", "n"), REAL(ts_rmsnorm_args, w, TS_IN, "n"), REAL(ts_rmsnorm_args, y, TS_OUT, "T", "n")}, "T", "+centred centred<=1", false},
-    [TS_OP_L2NORM] = {"l2norm", "dot32", 1, sizeof(ts_l2norm_args),
-        {DIM(ts_l2norm_args, T), DIM(ts_l2norm_args, H), DIM(ts_l2norm_args, D)}, {DIM(ts_l2norm_args, eps), DIM(ts_l2norm_args, scale)},
-        {REAL(ts_l2norm_args, x, TS_IN, "T", "H", "D"), REAL(ts_l2norm_args, y, TS_OUT, "T", "H", "D")}, "T*H", "", false},
-    [TS_OP_GATED_NORM] = {"gated_norm", "dot32", 1, sizeof(ts_gated_norm_args),
-        {DIM(ts_gated_norm_args, T), DIM(ts_gated_norm_args, H), DIM(ts_gated_norm_args, D)}, {DIM(ts_gated_norm_args, eps)},
-        {REAL(ts_gated_norm_args, x, TS_IN, "T", "H", "D"), REAL(ts_gated_norm_args, w, TS_IN, "D"),
-         REAL(ts_gated_norm_args, z, TS_IN, "T", "H", "D"), REAL(ts_gated_norm_args, y, TS_OUT, "T", "H", "D")}, "T*H", "", false},
-    [TS_OP_CONV1D] = {"conv1d", "taps", 1, sizeof(ts_conv1d_args),
-        {DIM(ts_conv1d_args, T), DIM(ts_conv1d_args, C), DIM(ts_conv1d_args, W)}, {{0}},
-        {REAL(ts_conv1d_args, x, TS_IN, "T", "C"), REAL(ts_conv1d_args, w, TS_IN, "C", "W"),
-         REAL(ts_conv1d_args, state, TS_INOUT, "C", "W"), REAL(ts_conv1d_args, y, TS_OUT, "T", "C")}, "C", "", false},
-    [TS_OP_GDN_GATES] = {"gdn_gates", "elementwise", 1, sizeof(ts_gdn_gates_args),
-        {DIM(ts_gdn_gates_args, T), DIM(ts_gdn_gates_args, H)}, {{0}},
-        {REAL(ts_gdn_gates_args, a, TS_IN, "T", "H"), REAL(ts_gdn_gates_args, b, TS_IN, "T", "H"),
-         REAL(ts_gdn_gates_args, A_log, TS_IN, "H"), REAL(ts_gdn_gates_args, dt_bias, TS_IN, "H"),
-         REAL(ts_gdn_gates_args, g, TS_OUT, "T", "H"), REAL(ts_gdn_gates_args, beta, TS_OUT, "T", "H")}, "T*H", "", false},
-    GDN_OP(TS_OP_GDN_STEP, "gdn_step", "gdn-step"),
-    GDN_OP(TS_OP_GDN_CHUNK64, "gdn_chunk64", "gdn-chunk64"),
-    [TS_OP_ROPE] = {"rope", "elementwise", 1, sizeof(ts_rope_args),
-        {DIM(ts_rope_args, T), DIM(ts_rope_args, H), DIM(ts_rope_args, D), DIM(ts_rope_args, R)}, {{0}},
-        {REAL(ts_rope_args, x, TS_IN, "T", "H", "D"), REAL(ts_rope_args, cos, TS_IN, "T", "R/2"),
-         REAL(ts_rope_args, sin, TS_IN, "T", "R/2"), REAL(ts_rope_args, y, TS_OUT, "T", "H", "D")}, "T*H", "R<=D R%2", false},
+    RMSNORM_OP(TS_OP_RMSNORM, "rmsnorm", "dot32", false),
+    RMSNORM_OP(TS_OP_RMSNORM_GGML, "rmsnorm_ggml", "double", true),
+    L2NORM_OP(TS_OP_L2NORM, "l2norm", "dot32", false),
+    L2NORM_OP(TS_OP_L2NORM_MEAN, "l2norm_mean", "dot32", true),
+    L2NORM_OP(TS_OP_L2NORM_GGML, "l2norm_ggml", "double", true),
+    GATED_NORM_OP(TS_OP_GATED_NORM, "gated_norm", "dot32", false),
+    GATED_NORM_OP(TS_OP_GATED_NORM_BF16, "gated_norm_bf16", "dot32", true),
+    GATED_NORM_OP(TS_OP_GATED_NORM_GGML, "gated_norm_ggml", "double", true),
+    CONV1D_OP(TS_OP_CONV1D, "conv1d", "taps", false),
+    CONV1D_OP(TS_OP_CONV1D_BF16, "conv1d_bf16", "taps", true),
+    GATES_OP(TS_OP_GDN_GATES, "gdn_gates", "elementwise", false),
+    GATES_OP(TS_OP_GDN_GATES_BF16, "gdn_gates_bf16", "elementwise", true),
+    GATES_OP(TS_OP_GDN_GATES_GGML, "gdn_gates_ggml", "elementwise", true),
+    GDN_OP(TS_OP_GDN_STEP, "gdn_step", "gdn-step", false),
+    GDN_OP(TS_OP_GDN_STEP_GGML, "gdn_step_ggml", "gdn-step-dot32", true),
+    GDN_OP(TS_OP_GDN_CHUNK64, "gdn_chunk64", "gdn-chunk64", false),
+    ROPE_OP(TS_OP_ROPE, "rope", "elementwise", false),
+    ROPE_OP(TS_OP_ROPE_BF16, "rope_bf16", "elementwise", true),
     [TS_OP_KV_STORE] = {"kv_store", "elementwise", 1, sizeof(ts_kv_store_args),
         {DIM(ts_kv_store_args, T), DIM(ts_kv_store_args, Hkv), DIM(ts_kv_store_args, D), DIM(ts_kv_store_args, pos)}, {{0}},
         {REAL(ts_kv_store_args, k, TS_IN, "T", "Hkv", "D"), REAL(ts_kv_store_args, v, TS_IN, "T", "Hkv", "D"),
          FIELD(ts_kv_store_args, kv, TS_INOUT, TS_FIELD_KV, "Hkv", "D")}, "T*Hkv", "+pos", false},
-    ATTENTION_OP(TS_OP_ATTENTION, "attention", false, REAL(ts_attention_args, o, TS_OUT, "T", "Hq", "D"), RECORDS(TS_INNER),
+    ATTENTION_OP(TS_OP_ATTENTION, "attention", "split128", false, REAL(ts_attention_args, o, TS_OUT, "T", "Hq", "D"), RECORDS(TS_INNER),
                  REAL(ts_attention_args, M, TS_INNER, "T", "Hq"), REAL(ts_attention_args, L, TS_INNER, "T", "Hq")),
-    ATTENTION_OP(TS_OP_ATTENTION_PARTIAL, "attention_partial", true, RECORDS(TS_OUT)),
+    ATTENTION_OP(TS_OP_ATTENTION_PARTIAL, "attention_partial", "split128", true, RECORDS(TS_OUT)),
     [TS_OP_ATTENTION_MERGE] = {"attention_merge", "split128", 1, sizeof(ts_attention_merge_args),
         {DIM(ts_attention_merge_args, T), DIM(ts_attention_merge_args, Hq), DIM(ts_attention_merge_args, D),
          DIM(ts_attention_merge_args, parts)}, {{0}},
         {REAL(ts_attention_merge_args, m, TS_IN, "T", "Hq", "parts"), REAL(ts_attention_merge_args, l, TS_IN, "T", "Hq", "parts"),
          REAL(ts_attention_merge_args, acc, TS_IN, "T", "Hq", "parts", "D"), REAL(ts_attention_merge_args, o, TS_OUT, "T", "Hq", "D"),
          REAL(ts_attention_merge_args, M, TS_OUT, "T", "Hq"), REAL(ts_attention_merge_args, L, TS_OUT, "T", "Hq")}, "T*Hq", "", true},
+    ATTENTION_OP(TS_OP_ATTENTION_BF16, "attention_bf16", "eager", true, REAL(ts_attention_args, o, TS_OUT, "T", "Hq", "D")),
+    ATTENTION_OP(TS_OP_ATTENTION_FLASH_GGML, "attention_flash_ggml", "running", true, REAL(ts_attention_args, o, TS_OUT, "T", "Hq", "D")),
+    ATTENTION_OP(TS_OP_ATTENTION_TILED_GGML, "attention_tiled_ggml", "tile64", true, REAL(ts_attention_args, o, TS_OUT, "T", "Hq", "D")),
+    ATTENTION_OP(TS_OP_ATTENTION_SOFTMAX_GGML, "attention_softmax_ggml", "eager", true, REAL(ts_attention_args, o, TS_OUT, "T", "Hq", "D")),
     MLA_OP(TS_OP_MLA_ATTENTION, "mla_attention", "dot32, split128", "Dv", {0}),
     MLA_OP(TS_OP_MLA_ABSORBED, "mla_absorbed", "chain, split128, dot32", "R", REAL(ts_mla_args, ql, TS_OUT, "T", "H", "R"),
            REAL(ts_mla_args, ol, TS_OUT, "T", "H", "R")),
-    [TS_OP_MATMUL_DOT32] = {"matmul_dot32", "dot32", 1, sizeof(ts_matmul_args),
-        {DIM(ts_matmul_args, T), DIM(ts_matmul_args, N), DIM(ts_matmul_args, K)}, {{0}},
-        {REAL(ts_matmul_args, x, TS_IN, "T", "K"), FIELD(ts_matmul_args, w, TS_IN, TS_FIELD_MATRIX, "N", "K"),
-         REAL(ts_matmul_args, y, TS_OUT, "T", "N")}, "N", "", false},
+    MATMUL_OP(TS_OP_MATMUL_DOT32, "matmul_dot32", "dot32", false),
+    MATMUL_OP(TS_OP_MATMUL_MLX, "matmul_mlx", "groups", true),
+    MATMUL_OP(TS_OP_MATMUL_MLX_BF16, "matmul_mlx_bf16", "chain", true),
     [TS_OP_QUANTIZE_A64] = {"quantize_a64", "A64", 1, sizeof(ts_quantize_a64_args),
         {DIM(ts_quantize_a64_args, T), DIM(ts_quantize_a64_args, K)}, {{0}},
         {REAL(ts_quantize_a64_args, x, TS_IN, "T", "K"), FIELD(ts_quantize_a64_args, code, TS_OUT, TS_FIELD_I8, "T", "K"),

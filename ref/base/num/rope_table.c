@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "num/coef.h"
+#include "num/convert.h"
 
 /* Everything here is a double-double: an unevaluated sum hi + lo with |lo| at
  * most half an ulp of hi, good for about 100 bits. A double made from it is then
@@ -174,4 +175,44 @@ void ts_rope_row_f64(const double *inv_freq, int64_t R, int64_t pos, double *c, 
         c[i] = cosine.hi;
         s[i] = sine.hi;
     }
+}
+
+static void pair(double angle, float *c, float *s)
+{
+    dd cosine, sine;
+    cos_sin(angle, &cosine, &sine);
+    *c = to_f32(cosine);
+    *s = to_f32(sine);
+}
+
+void ts_rope_freq_hf(double theta, int64_t R, double *freq)
+{
+    dd log_theta = log_dd(theta);
+    for (int64_t i = 0; i < R / 2; i++) {
+        float power = to_f32(exp_dd(div_d(mul_d(log_theta, 2.0 * (double)i), (double)R)));
+        freq[i] = (double)(1 / power);
+    }
+}
+
+void ts_rope_freq_ggml(double theta, int64_t R, double *freq)
+{
+    float scale = to_f32(exp_dd(div_d(mul_d(log_dd(theta), -2.0), (double)R)));
+    for (int64_t i = 0; i < R / 2; i++)
+        freq[i] = (double)scale;
+}
+
+void ts_rope_pair_hf(const double *freq, int64_t i, int64_t pos, float *c, float *s)
+{
+    float angle = (float)freq[i] * (float)pos;
+    pair((double)angle, c, s);
+    *c = ts_bf16_to_f32(ts_f32_to_bf16(*c));
+    *s = ts_bf16_to_f32(ts_f32_to_bf16(*s));
+}
+
+void ts_rope_pair_ggml(const double *freq, int64_t i, int64_t pos, float *c, float *s)
+{
+    float angle = (float)pos;
+    for (int64_t n = 0; n < i; n++)
+        angle *= (float)freq[n];
+    pair((double)angle, c, s);
 }

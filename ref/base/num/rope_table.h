@@ -18,4 +18,12 @@ void ts_rope_inv_freq(double theta, int64_t R, double *inv_freq);
 void ts_rope_row_f32(const double *inv_freq, int64_t R, int64_t pos, float *c, float *s);
 void ts_rope_row_f64(const double *inv_freq, int64_t R, int64_t pos, double *c, double *s);
 
+/* As other engines make them, pair i of a row; each rounded to f32 once.
+ * hf:   freq_i = fl(1 / fl(theta^(2i/R))), of the angle fl(pos freq_i); cos and sin then rounded to bf16.
+ * ggml: freq_i = fl(theta^(-2/R)) for every i, of the angle pos times that, i times, each product rounded. */
+void ts_rope_freq_hf(double theta, int64_t R, double *freq);
+void ts_rope_freq_ggml(double theta, int64_t R, double *freq);
+void ts_rope_pair_hf(const double *freq, int64_t i, int64_t pos, float *c, float *s);
+void ts_rope_pair_ggml(const double *freq, int64_t i, int64_t pos, float *c, float *s);
+
 #endif

@@ -1,0 +1,72 @@
+/* The bounds of the forms that only the reference computes, by name. */
+#include "check/bound_op.h"
+
+ts_status ts_bound_form(ts_op_id op, const void *a, const float *state, const char *field, double *bound,
+                        ts_error *err)
+{
+    switch (op) {
+    case TS_OP_ROUND_BF16:
+        ts_bound_map(ts_err_bf16, a, bound);
+        break;
+    case TS_OP_ROUND_F16:
+        ts_bound_map(ts_err_f16, a, bound);
+        break;
+    case TS_OP_SCALE:
+        ts_bound_scale(a, bound);
+        break;
+    case TS_OP_SWIGLU_BF16:
+        ts_bound_zip(ts_err_swiglu_bf16, a, bound);
+        break;
+    case TS_OP_SIGMOID_GATE_BF16:
+        ts_bound_zip(ts_err_sigmoid_gate_bf16, a, bound);
+        break;
+    case TS_OP_RMSNORM_GGML:
+        ts_bound_rmsnorm_ggml(a, bound);
+        break;
+    case TS_OP_L2NORM_MEAN:
+        ts_bound_l2norm_mean(a, bound);
+        break;
+    case TS_OP_L2NORM_GGML:
+        ts_bound_l2norm_ggml(a, bound);
+        break;
+    case TS_OP_GATED_NORM_BF16:
+        ts_bound_gated_norm_bf16(a, bound);
+        break;
+    case TS_OP_GATED_NORM_GGML:
+        ts_bound_gated_norm_ggml(a, bound);
+        break;
+    case TS_OP_CONV1D_BF16:
+        ts_bound_conv1d(a, state, ts_err_bf16, bound);
+        break;
+    case TS_OP_GDN_GATES_BF16:
+        ts_bound_gates_bf16(a, field, bound);
+        break;
+    case TS_OP_GDN_GATES_GGML:
+        ts_bound_gates_ggml(a, field, bound);
+        break;
+    case TS_OP_GDN_STEP_GGML:
+        return ts_bound_gdn_step_ggml(a, state, field, bound, err);
+    case TS_OP_ROPE_BF16:
+        ts_bound_rope_bf16(a, bound);
+        break;
+    case TS_OP_ATTENTION_BF16:
+        ts_bound_attention_bf16(a, bound);
+        break;
+    case TS_OP_ATTENTION_FLASH_GGML:
+        return ts_bound_attention_flash_ggml(a, bound, err);
+    case TS_OP_ATTENTION_TILED_GGML:
+        return ts_bound_attention_tiled_ggml(a, bound, err);
+    case TS_OP_ATTENTION_SOFTMAX_GGML:
+        ts_bound_attention_softmax_ggml(a, bound);
+        break;
+    case TS_OP_MATMUL_MLX:
+        ts_bound_matmul_mlx(a, bound);
+        break;
+    case TS_OP_MATMUL_MLX_BF16:
+        ts_bound_matmul_mlx_bf16(a, bound);
+        break;
+    default:
+        return ts_fail(err, TS_USAGE, NULL, field, "operation %d has no bound", (int)op);
+    }
+    return TS_OK;
+}
