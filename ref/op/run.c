@@ -124,6 +124,9 @@ void ts_op_run(ts_op_id id, const void *args)
     case TS_OP_ATTENTION_SOFTMAX_GGML:
         ts_attention_softmax_ggml(args);
         break;
+    case TS_OP_ATTENTION_WMMA:
+        ts_attention_wmma(args);
+        break;
     case TS_OP_ATTENTION_PARTIAL:
         ts_attention_partial(args);
         break;
