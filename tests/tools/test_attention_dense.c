@@ -163,9 +163,9 @@ static long double dense_score(const inputs *in, const scene *s, int t, int h, i
 /* o[D] of row t, head h, and the log of the sum of exp(s): -inf without a key. */
 static long double dense(const inputs *in, const scene *s, int t, int h, long double *o)
 {
-    long double w[TOKENS], most = -INFINITY, sum = 0;
+    long double w[TOKENS], most = -(long double)INFINITY, sum = 0;
     for (int j = 0; j < TOKENS; j++) {
-        w[j] = visible(in, t, j) ? dense_score(in, s, t, h, j) : -INFINITY;
+        w[j] = visible(in, t, j) ? dense_score(in, s, t, h, j) : -(long double)INFINITY;
         most = fmaxl(most, w[j]);
     }
     for (int c = 0; c < D; c++)
@@ -175,7 +175,7 @@ static long double dense(const inputs *in, const scene *s, int t, int h, long do
     for (int j = 0; j < TOKENS; j++)
         for (int c = 0; c < D && visible(in, t, j); c++)
             o[c] += w[j] / sum * s->wide[1][(j * HKV + h / (H / HKV)) * D + c];
-    return sum > 0 ? most + logl(sum) : -INFINITY;
+    return sum > 0 ? most + logl(sum) : -(long double)INFINITY;
 }
 
 static void *f64(const double *x)
