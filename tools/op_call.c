@@ -176,7 +176,7 @@ static ts_status take_angles(ts_op_builder *b)
 
 static bool attends(const ts_op_builder *b)
 {
-    return b->s->id == TS_OP_ATTENTION || b->s->id == TS_OP_ATTENTION_PARTIAL;
+    return ts_op_field_index(b->c->op, "pos") >= 0; /* a position a row */
 }
 
 /* Inputs that the file may leave out: states start at zero, attention ends with the cache, angles are the model's.

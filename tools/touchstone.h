@@ -42,6 +42,8 @@
  *       Su et al., arXiv 2104.09864; halves rotated, not neighbours
  *   kv_store attention                 ts_kv_store_args, ts_attention_args
  *       pages: Kwon et al., arXiv 2309.06180; split softmax: Milakov and Gimelshein, arXiv 1805.02867
+ *   attention_wmma                     ts_attention_args
+ *       operands of 16 bits, sums of f32, as matrix units have them
  *   attention_partial                  ts_attention_args
  *   attention_merge                    ts_attention_merge_args
  *       attention in its two steps: Flash-Decoding, Dao et al. 2023

@@ -58,6 +58,7 @@ void ts_attention_bf16(const ts_attention_args *a);
 void ts_attention_flash_ggml(const ts_attention_args *a);
 void ts_attention_tiled_ggml(const ts_attention_args *a);
 void ts_attention_softmax_ggml(const ts_attention_args *a);
+void ts_attention_wmma(const ts_attention_args *a);
 void ts_attention_partial(const ts_attention_args *a);
 void ts_attention_merge(const ts_attention_merge_args *a);
 void ts_mla_attention(const ts_mla_args *a);

@@ -145,6 +145,9 @@ void ts_op_run(ts_op_id id, const void *args)
     case TS_OP_ATTENTION:
         ts_attention(args);
         break;
+    case TS_OP_ATTENTION_WMMA:
+        ts_attention_wmma(args);
+        break;
     case TS_OP_ATTENTION_PARTIAL:
         ts_attention_partial(args);
         break;

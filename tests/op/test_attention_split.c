@@ -60,6 +60,7 @@ static result *whole_result(int64_t window, float spoilt, result **steps)
     int32_t table[LEN / PAGE + 1];
     result *whole = room(1, sizeof *whole);
     *steps = room(1, sizeof **steps);
+    memset(*steps, 0xff, sizeof **steps); /* what nobody writes is a NaN */
     rows[17 * HKV * D] = spoilt;
     ts_attention_args a = arguments(q, rows, table, window, whole);
     ts_ref32.op(TS_OP_ATTENTION, &a);

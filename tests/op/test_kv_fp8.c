@@ -117,6 +117,28 @@ static void precisions_agree(void **state)
         free(all[i]);
 }
 
+/* Row i: amax is 448 s, so the scale is s; x = 1.9375 s and 1.8125 s are exact, and their quotients are ties. A
+ * product with 1 / s is an ulp off for some of these s. */
+static void ties_are_those_of_the_quotient(void **state)
+{
+    (void)state;
+    float *x = floats(TOKENS * H * D);
+    pool *p = pool_new(TS_KV_E4M3);
+    for (int i = 0; i < TOKENS * H; i++) {
+        float s = 1.75f + (float)(2 * i + 1) * 0x1p-15f;
+        x[i * D] = 448 * s;
+        x[i * D + 1] = 1.9375f * s;
+        x[i * D + 2] = -1.8125f * s;
+    }
+    put(&ts_ref32, p, x, x);
+    for (int i = 0; i < TOKENS * H; i++) {
+        const uint8_t *code = p->k + row_of(p, i / H, i % H) * D;
+        assert_true(code[0] == 0x7e && code[1] == 0x40 && code[2] == 0xbe);
+    }
+    free(p);
+    free(x);
+}
+
 static void what_is_not_finite(void **state)
 {
     (void)state;
@@ -180,6 +202,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_rule_in_f32),
         cmocka_unit_test(precisions_agree),
+        cmocka_unit_test(ties_are_those_of_the_quotient),
         cmocka_unit_test(what_is_not_finite),
         cmocka_unit_test(attention_reads_products),
     };

@@ -4,7 +4,7 @@
 #include "check/bound_op.h"
 #include "num/convert.h"
 
-enum { TILE = 64 };
+enum { TILE = 64, WINDOW = 256 };
 
 /* One row (t, h). */
 typedef struct {
@@ -189,6 +189,58 @@ static void tiled_row(const keys *x, ts_err *o, double *bound)
         bound[x->row * D + c] = ts_err_bound(ts_err_mul(o[c], inverse)) * exp(4 * slack);
 }
 
+/* A number as the matrix unit takes it. */
+static ts_err operand(const keys *x, ts_err a)
+{
+    return x->a->kv.dtype == TS_KV_F16 ? ts_err_f16(a) : ts_err_bf16(a);
+}
+
+static ts_err score_wmma(const keys *x, int64_t j)
+{
+    ts_err s = {0, 0};
+    for (int64_t c = 0; c < x->a->D; c++)
+        s = ts_err_fma(operand(x, ts_err_exact(x->q[c])), stored(x, x->a->kv.k, j, c), s);
+    return ts_err_mul(s, ts_err_param(x->a->scale));
+}
+
+/* Keys lo .. hi-1 of one window. The weights are rounded against the maximum, so it has its error here. */
+static void window(const keys *x, int64_t lo, int64_t hi, ts_err *M, ts_err *L, ts_err *o)
+{
+    ts_err w[WINDOW], m = *M, sum = {0, 0};
+    for (int64_t j = lo; j < hi; j++) {
+        w[j - lo] = score_wmma(x, j);
+        m = ts_err_max(m, w[j - lo]);
+    }
+    ts_err alpha = ts_err_exp(ts_err_sub(*M, m));
+    for (int64_t j = lo; j < hi; j++) {
+        w[j - lo] = ts_err_exp(ts_err_sub(w[j - lo], m));
+        sum = ts_err_add(sum, w[j - lo]);
+        w[j - lo] = operand(x, w[j - lo]);
+    }
+    *M = m;
+    *L = ts_err_fma(*L, alpha, sum);
+    for (int64_t c = 0; c < x->a->D; c++) {
+        ts_err values = {0, 0};
+        for (int64_t j = lo; j < hi; j++)
+            values = ts_err_fma(w[j - lo], stored(x, x->a->kv.v, j, c), values);
+        o[c] = ts_err_fma(o[c], alpha, values);
+    }
+}
+
+static void wmma_row(const keys *x, ts_err *o, double *bound)
+{
+    const int64_t D = x->a->D;
+    ts_err M = {(double)-INFINITY, 0}, L = {0, 0};
+    for (int64_t c = 0; c < D; c++)
+        o[c] = (ts_err){0, 0};
+    for (int64_t j = x->lo, next; j < x->hi; j = next) {
+        next = (j / WINDOW + 1) * WINDOW < x->hi ? (j / WINDOW + 1) * WINDOW : x->hi;
+        window(x, j, next, &M, &L, o);
+    }
+    for (int64_t c = 0; c < D; c++)
+        bound[x->row * D + c] = ts_err_bound(L.v != 0 ? ts_err_div(o[c], L) : o[c]);
+}
+
 static ts_status rows(const ts_attention_args *a, void (*one)(const keys *, ts_err *, double *), double *bound,
                       ts_error *err)
 {
@@ -211,4 +263,9 @@ ts_status ts_bound_attention_flash_ggml(const ts_attention_args *a, double *boun
 ts_status ts_bound_attention_tiled_ggml(const ts_attention_args *a, double *bound, ts_error *err)
 {
     return rows(a, tiled_row, bound, err);
+}
+
+ts_status ts_bound_attention_wmma(const ts_attention_args *a, double *bound, ts_error *err)
+{
+    return rows(a, wmma_row, bound, err);
 }

@@ -52,6 +52,8 @@ ts_status ts_bound_form(ts_op_id op, const void *a, const float *state, const ch
     case TS_OP_ATTENTION_BF16:
         ts_bound_attention_bf16(a, bound);
         break;
+    case TS_OP_ATTENTION_WMMA:
+        return ts_bound_attention_wmma(a, bound, err);
     case TS_OP_ATTENTION_FLASH_GGML:
         return ts_bound_attention_flash_ggml(a, bound, err);
     case TS_OP_ATTENTION_TILED_GGML:

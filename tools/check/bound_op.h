@@ -61,6 +61,7 @@ void ts_bound_l2norm_mean(const ts_l2norm_args *a, double *bound);
 void ts_bound_l2norm_ggml(const ts_l2norm_args *a, double *bound);
 ts_status ts_bound_gdn_step_ggml(const ts_gdn_args *a, const float *state, const char *field, double *bound,
                                  ts_error *err);
+ts_status ts_bound_attention_wmma(const ts_attention_args *a, double *bound, ts_error *err);
 void ts_bound_attention_bf16(const ts_attention_args *a, double *bound);
 void ts_bound_attention_softmax_ggml(const ts_attention_args *a, double *bound);
 ts_status ts_bound_attention_flash_ggml(const ts_attention_args *a, double *bound, ts_error *err);

@@ -170,7 +170,17 @@ static bool is_attention(ts_op_id id)
 {
     return id == TS_OP_ATTENTION || id == TS_OP_ATTENTION_PARTIAL || id == TS_OP_ATTENTION_BF16 ||
            id == TS_OP_ATTENTION_FLASH_GGML || id == TS_OP_ATTENTION_TILED_GGML ||
-           id == TS_OP_ATTENTION_SOFTMAX_GGML;
+           id == TS_OP_ATTENTION_SOFTMAX_GGML || id == TS_OP_ATTENTION_WMMA;
+}
+
+/* A pool that this form of attention is not defined for. */
+static const char *wrong_pool(ts_op_id id, const ts_attention_args *a)
+{
+    if (id == TS_OP_ATTENTION_WMMA && a->kv.dtype != TS_KV_BF16 && a->kv.dtype != TS_KV_F16)
+        return "the pool is neither bf16 nor f16";
+    if (a->kv.dtype >= TS_KV_E4M3 && id != TS_OP_ATTENTION && id != TS_OP_ATTENTION_PARTIAL)
+        return "this form of attention reads no codes";
+    return NULL;
 }
 
 /* Blocks where they are wanted, and B their bytes. */
@@ -198,7 +208,8 @@ static const char *wrong_contents(const ts_call *c)
     }
     if (is_attention(id)) {
         const ts_attention_args *a = c->args;
-        return rows_in(c, a->T, a->parts, a->pos, a->len);
+        const char *wrong = wrong_pool(id, a);
+        return wrong ? wrong : rows_in(c, a->T, a->parts, a->pos, a->len);
     }
     if (id == TS_OP_MLA_ATTENTION || id == TS_OP_MLA_ABSORBED) {
         const ts_mla_args *a = c->args;

@@ -133,6 +133,7 @@ const ts_op ts_op_table[TS_OP_COUNT] = {
         {REAL(ts_attention_merge_args, m, TS_IN, "T", "Hq", "parts"), REAL(ts_attention_merge_args, l, TS_IN, "T", "Hq", "parts"),
          REAL(ts_attention_merge_args, acc, TS_IN, "T", "Hq", "parts", "D"), REAL(ts_attention_merge_args, o, TS_OUT, "T", "Hq", "D"),
          REAL(ts_attention_merge_args, M, TS_OUT, "T", "Hq"), REAL(ts_attention_merge_args, L, TS_OUT, "T", "Hq")}, "T*Hq", "", true},
+    ATTENTION_OP(TS_OP_ATTENTION_WMMA, "attention_wmma", "wmma256", true, REAL(ts_attention_args, o, TS_OUT, "T", "Hq", "D")),
     ATTENTION_OP(TS_OP_ATTENTION_BF16, "attention_bf16", "eager", true, REAL(ts_attention_args, o, TS_OUT, "T", "Hq", "D")),
     ATTENTION_OP(TS_OP_ATTENTION_FLASH_GGML, "attention_flash_ggml", "running", true, REAL(ts_attention_args, o, TS_OUT, "T", "Hq", "D")),
     ATTENTION_OP(TS_OP_ATTENTION_TILED_GGML, "attention_tiled_ggml", "tile64", true, REAL(ts_attention_args, o, TS_OUT, "T", "Hq", "D")),
