@@ -117,6 +117,8 @@ struct ts_tokenizer {
 ts_status ts_tokenizer_rules(struct ts_tokenizer *t, const cJSON *json, ts_error *err);
 /* tokenizer_gguf.c: the tokenizer of a GGUF file as tokenizer.json would have it. */
 ts_status ts_tokenizer_gguf(const ts_gguf *g, cJSON **out, ts_error *err);
+/* tokenizer.ggml.pre of an accepted tokenizer.json; NULL: its split has no name. */
+const char *ts_tokenizer_gguf_pre(const cJSON *json);
 /* tokenizer_load.c: added tokens, vocabulary and merges of a zeroed tokenizer whose path is set. */
 ts_status ts_tokenizer_load(struct ts_tokenizer *t, const cJSON *json, ts_error *err);
 
