@@ -407,8 +407,10 @@ static ts_status map_file(ts_gguf *g, ts_error *err)
 
 static ts_status read_map(ts_gguf *g, ts_error *err)
 {
+    if (g->map == NULL)
+        return ts_fail(err, TS_BAD, g->path, NULL, "0 bytes, too few for a GGUF file");
     reader r = {.g = g, .at = g->map, .end = g->map + g->size, .err = err};
-    ts_status status = g->map != NULL ? read_header(&r) : bad(&r, NULL, "0 bytes, too few for a GGUF file");
+    ts_status status = read_header(&r);
     if (status == TS_OK)
         status = allocate(&r);
     if (status == TS_OK)
