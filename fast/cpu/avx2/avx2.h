@@ -246,12 +246,13 @@ TS_INLINE vec v_pairs(vec a, vec b)
  */
 /* ACCUMULATORS leaves room for operands among the 16 registers. */
 enum { DOTS = 4, ACCUMULATORS = 8 };
-TS_INLINE void v_trees(vec t[DOTS][STRIPS], float *out)
+TS_INLINE void v_trees(vec t[DOTS][STRIPS], float scale, float out[VEC])
 {
     vec a = v_pairs(v_pairs(t[0][0], t[1][0]), v_pairs(t[2][0], t[3][0]));
     vec b = v_pairs(v_pairs(t[0][1], t[1][1]), v_pairs(t[2][1], t[3][1]));
     vec z = v_add(_mm256_permute2f128_ps(a, b, 0x20), _mm256_permute2f128_ps(a, b, 0x31));
-    _mm_storeu_ps(out, _mm_add_ps(_mm256_castps256_ps128(z), _mm256_extractf128_ps(z, 1)));
+    __m128 sum = _mm_add_ps(_mm256_castps256_ps128(z), _mm256_extractf128_ps(z, 1));
+    _mm_storeu_ps(out, _mm_mul_ps(sum, _mm_set1_ps(scale)));
 }
 
 TS_INLINE float v_tree(const vec t[STRIPS])
@@ -281,7 +282,7 @@ TS_INLINE vec ts_abs8(vec x)
 {
     return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x);
 }
-TS_INLINE float ts_largest8(vec x)
+TS_INLINE float v_largest(vec x)
 {
     __m128 m = _mm_max_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
     m = _mm_max_ps(m, _mm_movehl_ps(m, m));

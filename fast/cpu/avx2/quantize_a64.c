@@ -11,7 +11,7 @@ static void quantize(const float *x, int8_t *code, float *step, float *sum)
     float s[4];
     for (int k = 0; k < RUN; k += VEC)
         amax = v_max(ts_abs8(v_load(x + k)), amax); /* skips NaN */
-    float largest = ts_largest8(amax);
+    float largest = v_largest(amax);
     vec inv = v_all(127.0f / (largest > 1e-30f ? largest : 1e-30f));
     for (int k = 0; k < RUN; k += 2 * VEC) {
         vec a = v_mul(v_load(x + k), inv), b = v_mul(v_load(x + k + VEC), inv);

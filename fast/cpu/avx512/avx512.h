@@ -96,6 +96,12 @@ TS_INLINE vec v_min(vec a, vec b)
     return _mm512_min_ps(a, b);
 }
 
+/* Of lanes that are no NaN. */
+TS_INLINE float v_largest(vec a)
+{
+    return _mm512_reduce_max_ps(a);
+}
+
 TS_INLINE vec v_rint(vec a)
 {
     return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
@@ -198,14 +204,15 @@ TS_INLINE vec v_quarters(vec a, vec b)
     return _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xdd));
 }
 
-/* v_tree of DOTS of them at once. ACCUMULATORS leaves room for operands among the 32 registers. */
+/* v_tree of DOTS of them at once, times scale. A store of some lanes only could not be forwarded to loads.
+ * ACCUMULATORS leaves room for operands among the 32 registers. */
 enum { DOTS = 12, ACCUMULATORS = 24 };
-TS_INLINE void v_trees(vec t[DOTS][STRIPS], float *out)
+TS_INLINE void v_trees(vec t[DOTS][STRIPS], float scale, float out[VEC])
 {
     vec a = v_quads(t[0][0], t[1][0], t[2][0], t[3][0]);
     vec b = v_quads(t[4][0], t[5][0], t[6][0], t[7][0]);
     vec c = v_quads(t[8][0], t[9][0], t[10][0], t[11][0]);
-    v_store_some(out, v_first(DOTS), v_quarters(v_quarters(a, b), v_quarters(c, c)));
+    v_store(out, v_mul(v_quarters(v_quarters(a, b), v_quarters(c, c)), v_all(scale)));
 }
 
 /* Into the L2 cache. A function that only does this has no effect in the eyes of GCC 12, which drops the calls that
@@ -290,10 +297,6 @@ TS_INLINE vec ts_fma16_of(vmask lanes, vec a, vec b, vec acc)
 TS_INLINE vec ts_abs16(vec x)
 {
     return _mm512_abs_ps(x);
-}
-TS_INLINE float ts_largest16(vec x)
-{
-    return _mm512_reduce_max_ps(x);
 }
 /* Rounded to integers, ties to even; 0 where lanes are off. */
 TS_INLINE ivec ts_round16_of(vmask lanes, vec x)

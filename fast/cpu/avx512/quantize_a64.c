@@ -13,7 +13,7 @@ static void quantize(const float *x, int8_t *code, float *step, float *sum)
         v[i] = v_load(x + i * VEC);
         amax = v_max(ts_abs16(v[i]), amax); /* skips NaN */
     }
-    float largest = ts_largest16(amax);
+    float largest = v_largest(amax);
     vec inv = v_all(127.0f / (largest > 1e-30f ? largest : 1e-30f));
     for (int i = 0; i < SLICES; i++) {
         vec p = v_mul(v[i], inv);

@@ -8,15 +8,12 @@
 static inline float largest(const float *s, int n)
 {
     vec m = v_all(-INFINITY);
-    float lane[VEC], y = -INFINITY;
     int i = 0;
     for (; i + VEC <= n; i += VEC)
         m = v_max(v_load(s + i), m);
     if (i < n)
         m = v_select(v_first(n - i), v_max(v_load_some(s + i, v_first(n - i)), m), m);
-    v_store(lane, m);
-    for (int k = 0; k < VEC; k++)
-        y = lane[k] > y ? lane[k] : y;
+    float y = v_largest(m);
     if (y != 0.0f)
         return y;
     for (i = 0; s[i] != 0.0f; i++)
