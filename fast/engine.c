@@ -43,7 +43,7 @@ static ts_status check_options(const ts_weights *w, const ts_profile *p, const t
                                ts_error *err)
 {
     if (w->rate)
-        return ts_fail(err, TS_BAD, w->path, NULL, "the forward pass of GGUF models is not supported yet");
+        return ts_fail(err, TS_BAD, w->path, NULL, "GGUF models run on the reference only (--engine ref32)");
     if (o->threads < 1 || o->threads > MAX_THREADS)
         return ts_fail(err, TS_BAD, w->path, "threads", "%d is not in 1..%d", o->threads, MAX_THREADS);
     if (!ts_profile_is_house(p))

@@ -16,6 +16,7 @@ static const ts_command commands[] = {
     {"inspect", "what a model folder or a file holds", ts_cmd_inspect},
     {"profiles", "what every profile computes: docs/profiles.md", ts_cmd_profiles},
     {"quantize", "write a checkpoint as MLX affine, 2 to 8 bits", ts_cmd_quantize},
+    {"convert", "write a checkpoint as a GGUF file or as an MLX folder", ts_cmd_convert},
     {"synth", "write a model of true shapes with random weights", ts_cmd_synth},
     {"bench", "how fast is every schedule, beside what the machine and others can do?", ts_cmd_bench},
     {"golden", "rewrite our own goldens", ts_cmd_golden},

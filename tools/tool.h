@@ -18,6 +18,7 @@ int ts_cmd_run(int argc, char **argv);
 int ts_cmd_trace(int argc, char **argv);
 int ts_cmd_diff(int argc, char **argv);
 int ts_cmd_quantize(int argc, char **argv);
+int ts_cmd_convert(int argc, char **argv);
 int ts_cmd_synth(int argc, char **argv);
 int ts_cmd_op(int argc, char **argv);
 int ts_cmd_layer(int argc, char **argv);

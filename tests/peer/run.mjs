@@ -19,7 +19,7 @@ function options() {
             build: {type: "string", default: "build"}, threads: {type: "string"}, pairs: {type: "string", default: "5"},
             prefill: {type: "string", default: "512"}, decode: {type: "string", default: "64"},
             shape: {type: "string", multiple: true}, model: {type: "string"}, gguf: {type: "string"},
-            greedy: {type: "string"}, json: {type: "boolean", default: false},
+            greedy: {type: "string"}, convert: {type: "boolean", default: false}, json: {type: "boolean", default: false},
         }}).values;
     } catch (e) {
         leave(2, `peer: ${e.message}`);
@@ -109,6 +109,22 @@ async function checkGreedy(llama, file) {
         agree.filter((a) => !a.whole).map((a) => `; ${a.name} parts after ${a.ids}`).join(""));
 }
 
+// What touchstone convert writes, in llama.cpp: the ids of llama.cpp's own conversion.
+async function checkConvert(lib) {
+    for (const type of ["bf16", "q8_0"]) {
+        const file = `${peerFolder}/models/converted-${type}.gguf`;
+        run("mkdir", "-p", `${peerFolder}/models`);
+        run(`${o.build}/touchstone`, "convert", "golden/models/tiny-qwen35", file, "--type", type, "--force");
+        const llama = new Peer("llama_peer", `${o.build}/tests/peer/llama_peer`,
+            [lib.folder, lib.release, file, threads, prefill, decode]);
+        console.error(`converted to ${type}:`);
+        await checkGreedy(llama, `golden/external/peer/llamacpp-greedy-${type}.json`);
+        llama.end();
+    }
+    console.log("2 passed, 0 failed, 0 skipped");
+    process.exit(0);
+}
+
 function median(x) {
     const y = [...x].sort((a, b) => a - b), half = y.length >> 1;
     return y.length % 2 ? y[half] : (y[half - 1] + y[half]) / 2;
@@ -158,6 +174,7 @@ if (!!o.model !== !!o.gguf || (o.model && o.shape)) leave(2, "peer: --model and 
 if (o.greedy && !o.gguf) leave(2, "peer: --greedy goes with --gguf");
 run("make", "-s", `B=${o.build}`, "Q=@", `${o.build}/touchstone`, `${o.build}/tests/peer/llama_peer`,
     `${o.build}/tests/peer/touchstone_peer`);
+if (o.convert) await checkConvert(lib);
 const list = o.model ? [{name: "given", mlx: o.model, gguf: o.gguf}]
     : (o.shape ?? ["tiny-qwen35", "qwen3.5-0.8b"]).map(models);
 for (const file of [...list.flatMap((m) => [m.mlx, m.gguf]), ...(o.greedy ? [o.greedy] : [])])

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -35,6 +36,21 @@ ts_status ts_file_open(const char *path, int *fd, size_t *size, ts_error *err)
     *fd = f;
     *size = (size_t)st.st_size;
     return TS_OK;
+}
+
+ts_status ts_file_map(const char *path, unsigned char **map, size_t *size, ts_error *err)
+{
+    int fd = -1;
+    ts_status status = ts_file_open(path, &fd, size, err);
+    if (status != TS_OK)
+        return status;
+    void *p = *size > 0 ? mmap(NULL, *size, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
+    if (p == MAP_FAILED)
+        status = fail_errno(err, path, "map");
+    else
+        *map = p;
+    close(fd);
+    return status;
 }
 
 static ts_status read_exactly(int fd, const char *path, char *text, size_t size, ts_error *err)

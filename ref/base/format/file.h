@@ -9,6 +9,8 @@
 
 /* Opens a regular file for reading; *fd and *size are set on TS_OK only. */
 ts_status ts_file_open(const char *path, int *fd, size_t *size, ts_error *err);
+/* Maps a regular file read-only; NULL if it is empty. The caller unmaps. */
+ts_status ts_file_map(const char *path, unsigned char **map, size_t *size, ts_error *err);
 /* As ts_read_file (format/json.h), but refuses files of more than `limit` bytes. */
 ts_status ts_file_read(const char *path, size_t limit, char **text, size_t *size, ts_error *err);
 

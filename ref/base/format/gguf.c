@@ -2,12 +2,9 @@
  * data that the tensors fill one after the other. All little-endian. */
 #include "format/gguf.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 #include "format/file.h"
 
 enum {
@@ -390,25 +387,12 @@ static ts_status allocate(reader *r)
     return ts_no_memory(r->err, g->room + g->values * sizeof *g->value + g->tensors * sizeof *g->entry);
 }
 
-static ts_status map_file(ts_gguf *g, ts_error *err)
-{
-    int fd;
-    ts_status status = ts_file_open(g->path, &fd, &g->size, err);
-    if (status != TS_OK)
-        return status;
-    void *map = g->size > 0 ? mmap(NULL, g->size, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
-    if (map == MAP_FAILED)
-        status = ts_fail(err, TS_BAD, g->path, NULL, "cannot map: %s", strerror(errno));
-    else
-        g->map = map;
-    close(fd);
-    return status;
-}
-
 static ts_status read_map(ts_gguf *g, ts_error *err)
 {
+    if (g->map == NULL)
+        return ts_fail(err, TS_BAD, g->path, NULL, "0 bytes, too few for a GGUF file");
     reader r = {.g = g, .at = g->map, .end = g->map + g->size, .err = err};
-    ts_status status = g->map != NULL ? read_header(&r) : bad(&r, NULL, "0 bytes, too few for a GGUF file");
+    ts_status status = read_header(&r);
     if (status == TS_OK)
         status = allocate(&r);
     if (status == TS_OK)
@@ -423,7 +407,7 @@ ts_status ts_gguf_open(const char *path, ts_gguf **out, ts_error *err)
         free(g);
         return ts_no_memory(err, sizeof *g + strlen(path) + 1);
     }
-    ts_status status = map_file(g, err);
+    ts_status status = ts_file_map(g->path, &g->map, &g->size, err);
     if (status == TS_OK)
         status = read_map(g, err);
     if (status == TS_OK)

@@ -48,20 +48,13 @@ static pcre2_code *compile(const char *pattern, int *error)
     return code;
 }
 
-ts_status ts_split_compile(const char *file, const char *regex, ts_split **out, ts_error *err)
+ts_status ts_split_compile_native(const char *file, const char *pattern, ts_split **out, ts_error *err)
 {
-    char *pattern;
     int error;
-    ts_status status = ts_split_rewrite(file, regex, &pattern, err);
-    if (status != TS_OK)
-        return status;
     ts_split *s = calloc(1, sizeof *s);
-    if (s == NULL) {
-        free(pattern);
+    if (s == NULL)
         return ts_no_memory(err, sizeof *s);
-    }
     s->code = compile(pattern, &error);
-    free(pattern);
     if (s->code == NULL) {
         ts_split_free(s);
         return pcre_fail(error, file, err);
@@ -69,6 +62,17 @@ ts_status ts_split_compile(const char *file, const char *regex, ts_split **out, 
     s->file = file;
     *out = s;
     return TS_OK;
+}
+
+ts_status ts_split_compile(const char *file, const char *regex, ts_split **out, ts_error *err)
+{
+    char *pattern;
+    ts_status status = ts_split_rewrite(file, regex, &pattern, err);
+    if (status != TS_OK)
+        return status;
+    status = ts_split_compile_native(file, pattern, out, err);
+    free(pattern);
+    return status;
 }
 
 void ts_split_free(ts_split *s)

@@ -17,6 +17,13 @@ static ts_status read_gguf(const char *path, cJSON **json, ts_error *err)
     return status;
 }
 
+static bool is_tiktoken(const char *path)
+{
+    static const char name[] = "tiktoken.model";
+    const size_t n = strlen(path), m = sizeof name - 1;
+    return n >= m && strcmp(path + n - m, name) == 0;
+}
+
 static ts_status load_file(ts_tokenizer *t, const char *path, ts_error *err)
 {
     cJSON *json;
@@ -24,6 +31,8 @@ static ts_status load_file(ts_tokenizer *t, const char *path, ts_error *err)
     if (t->path == NULL)
         return ts_no_memory(err, strlen(path) + 1);
     strcpy(t->path, path);
+    if (is_tiktoken(path))
+        return ts_tokenizer_tiktoken(t, err);
     ts_status status = ts_gguf_is(path) ? read_gguf(path, &json, err) : ts_json_load(path, &json, err);
     if (status != TS_OK)
         return status;
@@ -154,6 +163,8 @@ ts_status ts_tokenizer_encode(const ts_tokenizer *t, const char *text, size_t si
     if (e.ids == NULL)
         return ts_no_memory(err, 16 * sizeof(int32_t));
     ts_status status = ts_utf8_check(text, size, NULL, "text", err);
+    if (status == TS_OK && t->tiktoken)
+        status = ts_tokenizer_tiktoken_fits(t->path, text, size, err);
     if (status == TS_OK)
         status = encode_text(&e, text, size, err);
     ts_bpe_free(&e.work);

@@ -207,3 +207,15 @@ ts_status ts_tokenizer_gguf(const ts_gguf *g, cJSON **out, ts_error *err)
         cJSON_Delete(s.json);
     return status;
 }
+
+const char *ts_tokenizer_gguf_pre(const cJSON *json)
+{
+    const cJSON *pre = cJSON_GetObjectItemCaseSensitive(json, "pre_tokenizer");
+    const cJSON *first = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(pre, "pretokenizers"), 0);
+    const cJSON *pattern = cJSON_GetObjectItemCaseSensitive(first, "pattern");
+    const char *regex = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(pattern, "Regex"));
+    for (size_t i = 0; regex != NULL && i < sizeof splits / sizeof *splits; i++)
+        if (strcmp(splits[i].regex, regex) == 0)
+            return splits[i].name;
+    return NULL;
+}

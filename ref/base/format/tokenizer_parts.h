@@ -66,6 +66,8 @@ typedef ts_status ts_piece_fn(void *context, const char *piece, size_t size, ts_
 
 /* `file` must outlive *out: later messages name it. */
 ts_status ts_split_compile(const char *file, const char *regex, ts_split **out, ts_error *err);
+/* Of a pattern in PCRE2's own syntax. */
+ts_status ts_split_compile_native(const char *file, const char *pattern, ts_split **out, ts_error *err);
 void ts_split_free(ts_split *s);
 /* Calls `piece` for every match and every gap between matches, in order; none is empty. text must be UTF-8.
  */
@@ -109,6 +111,7 @@ struct ts_tokenizer {
     ts_merge_table merges;
     int32_t byte_id[256]; /* -1: no token for this byte alone */
     bool nfc, ignore_merges;
+    bool tiktoken; /* long texts are refused */
     ts_split *split; /* NULL: the text is one piece */
 };
 
@@ -117,6 +120,11 @@ struct ts_tokenizer {
 ts_status ts_tokenizer_rules(struct ts_tokenizer *t, const cJSON *json, ts_error *err);
 /* tokenizer_gguf.c: the tokenizer of a GGUF file as tokenizer.json would have it. */
 ts_status ts_tokenizer_gguf(const ts_gguf *g, cJSON **out, ts_error *err);
+/* tokenizer.ggml.pre of an accepted tokenizer.json; NULL: its split has no name. */
+const char *ts_tokenizer_gguf_pre(const cJSON *json);
+/* tokenizer_tiktoken.c: all of a zeroed tokenizer whose path, a tiktoken.model, is set. */
+ts_status ts_tokenizer_tiktoken(struct ts_tokenizer *t, ts_error *err);
+ts_status ts_tokenizer_tiktoken_fits(const char *file, const char *text, size_t size, ts_error *err);
 /* tokenizer_load.c: added tokens, vocabulary and merges of a zeroed tokenizer whose path is set. */
 ts_status ts_tokenizer_load(struct ts_tokenizer *t, const cJSON *json, ts_error *err);
 

@@ -1,0 +1,239 @@
+#include "convert.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "format/json.h"
+#include "format/tokenizer.h"
+#include "format/tokenizer_parts.h"
+
+enum { PATH = 4096, MOST_STOPS = 3 };
+
+#define TOKENIZER "tokenizer.ggml."
+
+/* llama.cpp's numbers for what most of a file is. */
+static uint32_t file_type(const ts_ggml_type *type)
+{
+    return strcmp(type->name, "F32") == 0    ? 0
+           : strcmp(type->name, "F16") == 0  ? 1
+           : strcmp(type->name, "Q8_0") == 0 ? 7
+                                             : 32;
+}
+
+static void put_sections(const ts_config *c, ts_gguf_out *out)
+{
+    ts_gguf_put_array(out, "qwen35.rope.dimension_sections", TS_GGUF_I32, 4);
+    for (int i = 0; i < 4; i++)
+        ts_gguf_put_element(out, TS_GGUF_I32, i < 3 ? (uint64_t)((c->R / 2 + 2 - i) / 3) : 0);
+}
+
+/* By its interval if it has one. */
+static void put_layers(const ts_config *c, ts_gguf_out *out)
+{
+    int64_t interval = 1;
+    bool regular = true;
+    while (interval <= c->layers && !c->full[interval - 1])
+        interval++;
+    for (int64_t i = 0; i < c->layers; i++)
+        regular = regular && c->full[i] == ((i + 1) % interval == 0);
+    if (regular) {
+        ts_gguf_put_u32(out, "qwen35.full_attention_interval", (uint32_t)interval);
+        return;
+    }
+    ts_gguf_put_array(out, "qwen35.attention.recurrent_layers", TS_GGUF_BOOL, (uint64_t)c->layers);
+    for (int64_t i = 0; i < c->layers; i++)
+        ts_gguf_put_element(out, TS_GGUF_BOOL, !c->full[i]);
+}
+
+static void put_model(const ts_config *c, ts_gguf_out *out)
+{
+    const struct {
+        const char *key;
+        int64_t value;
+    } number[] = {
+        {"qwen35.block_count", c->layers},
+        {"qwen35.context_length", c->max_positions},
+        {"qwen35.embedding_length", c->C},
+        {"qwen35.feed_forward_length", c->I},
+        {"qwen35.vocab_size", c->V},
+        {"qwen35.attention.head_count", c->Hq},
+        {"qwen35.attention.head_count_kv", c->Hkv},
+        {"qwen35.attention.key_length", c->D},
+        {"qwen35.attention.value_length", c->D},
+        {"qwen35.rope.dimension_count", c->R},
+        {"qwen35.ssm.conv_kernel", c->W},
+        {"qwen35.ssm.state_size", c->Dk},
+        {"qwen35.ssm.group_count", c->Hk},
+        {"qwen35.ssm.time_step_rank", c->Hv},
+        {"qwen35.ssm.inner_size", c->Hv * c->Dv},
+    };
+    for (size_t i = 0; i < sizeof number / sizeof *number; i++)
+        ts_gguf_put_u32(out, number[i].key, (uint32_t)number[i].value);
+    ts_gguf_put_f32(out, "qwen35.attention.layer_norm_rms_epsilon", (float)c->eps);
+    ts_gguf_put_f32(out, "qwen35.rope.freq_base", (float)c->theta);
+    put_sections(c, out);
+    put_layers(c, out);
+}
+
+typedef struct {
+    const char *text;
+    int type; /* 1 normal, 3 control, 4 user defined; 0: none has the id */
+} token;
+
+static ts_status note(token *list, int64_t V, const char *file, const char *text, double id, int type,
+                      ts_error *err)
+{
+    if (!(id >= 0 && id < (double)V))
+        return ts_fail(err, TS_BAD, file, text, "id %.0f, but the model has a vocabulary of %lld", id,
+                       (long long)V);
+    list[(size_t)id] = (token){text, type};
+    return TS_OK;
+}
+
+/* The tokenizer has been opened: members have their types. */
+static ts_status collect(const cJSON *json, const char *file, token *list, int64_t V, ts_error *err)
+{
+    const cJSON *i;
+    const cJSON *model = cJSON_GetObjectItemCaseSensitive(json, "model");
+    ts_status status = TS_OK;
+    cJSON_ArrayForEach (i, cJSON_GetObjectItemCaseSensitive(model, "vocab"))
+        status = status ? status : note(list, V, file, i->string, i->valuedouble, 1, err);
+    cJSON_ArrayForEach (i, cJSON_GetObjectItemCaseSensitive(json, "added_tokens")) {
+        bool special = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(i, "special"));
+        const char *text = cJSON_GetObjectItemCaseSensitive(i, "content")->valuestring;
+        double id = cJSON_GetObjectItemCaseSensitive(i, "id")->valuedouble;
+        status = status ? status : note(list, V, file, text, id, special ? 3 : 4, err);
+    }
+    return status;
+}
+
+static void put_tokens(const token *list, int64_t V, ts_gguf_out *out)
+{
+    char none[32];
+    ts_gguf_put_array(out, TOKENIZER "tokens", TS_GGUF_STRING, (uint64_t)V);
+    for (int64_t i = 0; i < V; i++) {
+        snprintf(none, sizeof none, "[PAD%lld]", (long long)i);
+        ts_gguf_put_string(out, list[i].type ? list[i].text : none);
+    }
+    ts_gguf_put_array(out, TOKENIZER "token_type", TS_GGUF_I32, (uint64_t)V);
+    for (int64_t i = 0; i < V; i++)
+        ts_gguf_put_element(out, TS_GGUF_I32, list[i].type ? (uint64_t)list[i].type : 5);
+}
+
+static ts_status put_merges(const cJSON *json, ts_gguf_out *out, ts_error *err)
+{
+    const cJSON *i, *model = cJSON_GetObjectItemCaseSensitive(json, "model");
+    const cJSON *merges = cJSON_GetObjectItemCaseSensitive(model, "merges");
+    ts_gguf_put_array(out, TOKENIZER "merges", TS_GGUF_STRING, (uint64_t)cJSON_GetArraySize(merges));
+    cJSON_ArrayForEach (i, merges) {
+        const char *left = cJSON_IsString(i) ? i->valuestring : i->child->valuestring;
+        const char *right = cJSON_IsString(i) ? "" : i->child->next->valuestring;
+        size_t size = strlen(left) + strlen(right) + 2;
+        char *text = malloc(size);
+        if (!text)
+            return ts_no_memory(err, size);
+        snprintf(text, size, "%s%s%s", left, cJSON_IsString(i) ? "" : " ", right);
+        ts_gguf_put_string(out, text);
+        free(text);
+    }
+    return TS_OK;
+}
+
+static ts_status put_tokenizer(const cJSON *json, const char *file, const ts_config *c, ts_gguf_out *out,
+                               ts_error *err)
+{
+    const char *pre = ts_tokenizer_gguf_pre(json);
+    if (!pre)
+        return ts_fail(err, TS_BAD, file, "pre_tokenizer",
+                       "its pattern has no name in GGUF; those of qwen35 and qwen2 do");
+    token *list = calloc((size_t)c->V, sizeof *list);
+    if (!list)
+        return ts_no_memory(err, (size_t)c->V * sizeof *list);
+    ts_status status = collect(json, file, list, c->V, err);
+    if (!status) {
+        ts_gguf_put_text(out, TOKENIZER "model", "gpt2");
+        ts_gguf_put_text(out, TOKENIZER "pre", pre);
+        ts_gguf_put_bool(out, TOKENIZER "add_bos_token", false);
+        put_tokens(list, c->V, out);
+        status = put_merges(json, out, err);
+    }
+    free(list);
+    return status;
+}
+
+static ts_status put_stops(const ts_config *c, const char *dir, ts_gguf_out *out, ts_error *err)
+{
+    static const char *const key[MOST_STOPS] = {TOKENIZER "eos_token_id", TOKENIZER "eot_token_id",
+                                                TOKENIZER "eom_token_id"};
+    if (c->n_stop > MOST_STOPS)
+        return ts_fail(err, TS_BAD, dir, "eos_token_id", "%d ids; GGUF has keys for %d", c->n_stop, MOST_STOPS);
+    for (int i = 0; i < c->n_stop; i++)
+        ts_gguf_put_u32(out, key[i], (uint32_t)c->stop[i]);
+    return TS_OK;
+}
+
+/* A model without tokenizer.json is for programs that feed it ids. */
+static ts_status load_tokenizer(const char *dir, const ts_config *c, ts_gguf_out *out, ts_error *err)
+{
+    char path[PATH];
+    ts_tokenizer *t;
+    cJSON *json;
+    if (snprintf(path, sizeof path, "%s/tokenizer.json", dir) >= (int)sizeof path)
+        return ts_fail(err, TS_BAD, dir, NULL, "path too long");
+    if (access(path, F_OK) && errno == ENOENT) {
+        ts_gguf_put_text(out, TOKENIZER "model", "none");
+        return TS_OK;
+    }
+    ts_status status = ts_tokenizer_open(path, &t, err); /* all its checks */
+    if (status)
+        return status;
+    ts_tokenizer_close(t);
+    status = ts_json_load(path, &json, err);
+    if (status)
+        return status;
+    status = put_tokenizer(json, path, c, out, err);
+    cJSON_Delete(json);
+    return status;
+}
+
+/* chat_template.jinja, as it is. */
+static ts_status put_template(const char *dir, ts_gguf_out *out, ts_error *err)
+{
+    char path[PATH], *text = NULL;
+    size_t size = 0;
+    if (snprintf(path, sizeof path, "%s/chat_template.jinja", dir) >= (int)sizeof path)
+        return ts_fail(err, TS_BAD, dir, NULL, "path too long");
+    if (access(path, F_OK) && errno == ENOENT)
+        return TS_OK;
+    ts_status status = ts_file_read(path, 1 << 20, &text, &size, err);
+    if (!status)
+        status = ts_utf8_check(text, size, path, NULL, err);
+    if (!status)
+        ts_gguf_put_text(out, "tokenizer.chat_template", text);
+    free(text);
+    return status;
+}
+
+static const char *base_name(const char *dir)
+{
+    const char *slash = strrchr(dir, '/');
+    return slash && slash[1] ? slash + 1 : dir;
+}
+
+ts_status ts_convert_keys(const ts_weights *w, const char *dir, const ts_ggml_type *type, ts_gguf_out *out,
+                          ts_error *err)
+{
+    ts_gguf_put_text(out, "general.architecture", "qwen35");
+    ts_gguf_put_text(out, "general.name", base_name(dir));
+    ts_gguf_put_u32(out, "general.alignment", TS_GGUF_ALIGNMENT);
+    ts_gguf_put_u32(out, "general.file_type", file_type(type));
+    ts_gguf_put_u32(out, "general.quantization_version", 2);
+    put_model(&w->cfg, out);
+    ts_status status = load_tokenizer(dir, &w->cfg, out, err);
+    if (!status)
+        status = put_stops(&w->cfg, dir, out, err);
+    return status ? status : put_template(dir, out, err);
+}
