@@ -39,15 +39,15 @@ static ts_status new_recurrent(ts_engine *e, ts_error *err)
     return TS_OK;
 }
 
-static ts_status check_options(const ts_weights *w, const ts_profile *p, const ts_engine_options *o,
-                               ts_error *err)
+static ts_status check_options(const ts_weights *w, const ts_profile *p, const ts_engine_options *o, ts_error *err)
 {
     if (w->rate)
         return ts_fail(err, TS_BAD, w->path, NULL, "GGUF models run on the reference only (--engine ref32)");
     if (o->threads < 1 || o->threads > MAX_THREADS)
         return ts_fail(err, TS_BAD, w->path, "threads", "%d is not in 1..%d", o->threads, MAX_THREADS);
     if (!ts_profile_is_house(p))
-        return ts_fail(err, TS_USAGE, NULL, "--profile", "'%s' is not one that engine fast runs: use ref32", p->name);
+        return ts_fail(err, TS_USAGE, NULL, "--profile", "'%s' is not one that engine fast runs: use ref32",
+                       p->name);
     if (o->capacity < 1 || o->capacity > MAX_CAPACITY)
         return ts_fail(err, TS_BAD, w->path, "capacity", "%lld tokens is not in 1..%d", (long long)o->capacity,
                        MAX_CAPACITY);
