@@ -13,7 +13,7 @@
 
 #include "check/bound.h"
 #include "check/err.h"
-#include "bound_rows.h"
+#include "tools/bound_rows.h"
 #include "num/convert.h"
 #include "num/generate.h"
 #include "ref.h"
