@@ -311,7 +311,7 @@ static void traces_agree(void **state)
     assert_int_equal(capture_run(&got, ts_cmd_trace, "trace", "-m", TINY, "-p", PROMPT, "-n", "1", "-o", f->b,
                                  "--engine", "ref64", NULL),
                      TS_OK);
-    assert_int_equal(capture_run(&got, ts_cmd_diff, "diff", f->a, f->b, NULL), TS_DIFFERS);
+    assert_int_equal(capture_run(&got, ts_cmd_diff, "diff", "--across-profiles", f->a, f->b, NULL), TS_DIFFERS);
     assert_non_null(strstr(got.out, "compared by value"));
     assert_non_null(strstr(got.out, "\nfirst difference: layer.0.input_norm F32 [10,256]: "));
     assert_int_equal(count(got.out, "\nnext: "), 3);
@@ -352,7 +352,8 @@ static void kv_dtypes(void **state)
         assert_int_equal(capture_run(&got, ts_cmd_trace, "trace", "-m", TINY, "-p", SHORT, "--kv", kv[(i + 1) % 3],
                                      "-o", f->b, NULL),
                          TS_OK);
-        assert_int_equal(capture_run(&got, ts_cmd_diff, "diff", f->a, f->b, NULL), TS_DIFFERS);
+        assert_int_equal(capture_run(&got, ts_cmd_diff, "diff", f->a, f->b, NULL), TS_USAGE);
+        assert_int_equal(capture_run(&got, ts_cmd_diff, "diff", "--across-profiles", f->a, f->b, NULL), TS_DIFFERS);
         assert_non_null(strstr(got.out, "kv: "));
         assert_int_equal(capture_run(&got, ts_cmd_run, "run", "-m", TINY, "-p", SHORT, "-n", "1", "--kv", kv[i],
                                      "-r", f->a, NULL),
