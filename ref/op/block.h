@@ -147,6 +147,9 @@ void ts_block_pack_scales(const uint8_t scale[8], const uint8_t min[8], uint8_t 
 float ts_block_fit_range(const float *x, const float *weight, int levels, float first, int steps, uint8_t *code,
                          float *minimum);
 
+/* The values of a super-block of Q4_K or Q5_K from its head and its 256 codes. */
+void ts_block_decode_ranges(const uint8_t *head, const uint8_t *code, ts_real *x);
+
 /* The super-block of Q4_K and Q5_K up to its codes: d, dmin and the packed scales, and the codes of all 256 values.
  */
 void ts_block_encode_ranges(const float *x, int levels, float first, int steps, uint8_t *head, uint8_t *code);
