@@ -21,12 +21,13 @@ void ts_linear_a64s8(const ts_pass *p, const ts_matrix *w, const ts_real *x, int
         .T = T, .N = w->N, .K = w->K, .code = b->code, .step = b->step, .sum = b->sum, .w = w, .y = y});
 }
 
-/* ggml makes activations what it multiplies weights with: blocks of 8-bit codes, bf16 or f16. */
-void ts_linear_ggml(const ts_pass *p, const ts_matrix *w, const ts_real *x, int64_t T, ts_real *y)
+/* ggml makes activations what it multiplies weights with: blocks of 8-bit codes (`product`), bf16 or f16. */
+static void linear_ggml(const ts_pass *p, const ts_matrix *w, const ts_real *x, int64_t T, ts_real *y,
+                        void (*product)(const ts_matmul_ggml_args *))
 {
     ts_real (*narrow)(ts_real) = w->format == TS_W_BF16 ? ts_round_bf16 : ts_round_f16;
     if (ts_matrix_has_blocks(w)) {
-        ts_matmul_ggml_x86(&(ts_matmul_ggml_args){
+        product(&(ts_matmul_ggml_args){
             .T = T, .N = w->N, .K = w->K, .B = ts_block_row_bytes(w), .x = x, .w = w, .block = p->w->code, .y = y});
         return;
     }
@@ -37,6 +38,16 @@ void ts_linear_ggml(const ts_pass *p, const ts_matrix *w, const ts_real *x, int6
     for (int64_t i = 0; i < T * w->K; i++)
         p->w->narrow[i] = narrow(x[i]);
     ts_linear_dot32(p, w, p->w->narrow, T, y);
+}
+
+void ts_linear_ggml(const ts_pass *p, const ts_matrix *w, const ts_real *x, int64_t T, ts_real *y)
+{
+    linear_ggml(p, w, x, T, y, ts_matmul_ggml_x86);
+}
+
+void ts_linear_ggml_generic(const ts_pass *p, const ts_matrix *w, const ts_real *x, int64_t T, ts_real *y)
+{
+    linear_ggml(p, w, x, T, y, ts_matmul_ggml);
 }
 
 void ts_linear_mlx(const ts_pass *p, const ts_matrix *w, const ts_real *x, int64_t T, ts_real *y)

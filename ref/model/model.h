@@ -81,6 +81,7 @@ void ts_linear(const ts_pass *p, const ts_matrix *w, const ts_real *x, int64_t T
 void ts_linear_dot32(const ts_pass *p, const ts_matrix *w, const ts_real *x, int64_t T, ts_real *y);
 void ts_linear_a64s8(const ts_pass *p, const ts_matrix *w, const ts_real *x, int64_t T, ts_real *y);
 void ts_linear_ggml(const ts_pass *p, const ts_matrix *w, const ts_real *x, int64_t T, ts_real *y);
+void ts_linear_ggml_generic(const ts_pass *p, const ts_matrix *w, const ts_real *x, int64_t T, ts_real *y);
 void ts_linear_mlx(const ts_pass *p, const ts_matrix *w, const ts_real *x, int64_t T, ts_real *y);
 void ts_linear_mlx_bf16(const ts_pass *p, const ts_matrix *w, const ts_real *x, int64_t T, ts_real *y);
 /* Mixers: w->x -> w->branch. */

@@ -66,7 +66,7 @@ static void angles_ggml(const double *freq, int64_t R, int64_t pos, ts_real *c, 
 
 /* One array a choice, by its values. */
 static const struct {
-    void (*linear[5])(const ts_pass *p, const ts_matrix *w, const ts_real *x, int64_t T, ts_real *y);
+    void (*linear[6])(const ts_pass *p, const ts_matrix *w, const ts_real *x, int64_t T, ts_real *y);
     void (*store[2])(ts_real *x, int64_t n);
     void (*norm[2])(const ts_rmsnorm_args *a);
     void (*conv[2])(const ts_conv1d_args *a);
@@ -85,6 +85,7 @@ static const struct {
     .linear = {[TS_LINEAR_DOT32] = ts_linear_dot32,
                [TS_LINEAR_A64S8] = ts_linear_a64s8,
                [TS_LINEAR_GGML] = ts_linear_ggml,
+               [TS_LINEAR_GGML_GENERIC] = ts_linear_ggml_generic,
                [TS_LINEAR_MLX_METAL] = ts_linear_mlx,
                [TS_LINEAR_MLX_CPU] = ts_linear_mlx_bf16},
     .store = {[TS_STREAM_REAL] = keep, [TS_STREAM_BF16] = keep_bf16},
@@ -109,8 +110,8 @@ static const struct {
                   [TS_ATTENTION_EAGER_BF16] = ts_attention_bf16,
                   [TS_ATTENTION_FLASH_GGML] = flash_ggml,
                   [TS_ATTENTION_SOFTMAX_GGML] = ts_attention_softmax_ggml},
-    .swiglu = {[TS_ACT_REAL] = ts_swiglu, [TS_ACT_BF16] = ts_swiglu_bf16},
-    .gate = {[TS_ACT_REAL] = ts_sigmoid_gate, [TS_ACT_BF16] = ts_sigmoid_gate_bf16},
+    .swiglu = {[TS_SWIGLU_REAL] = ts_swiglu, [TS_SWIGLU_BF16] = ts_swiglu_bf16},
+    .gate = {[TS_GATE_REAL] = ts_sigmoid_gate, [TS_GATE_BF16] = ts_sigmoid_gate_bf16},
 };
 
 /* eps and scales of the norm of q and k, in the terms of the chosen one. */
@@ -138,8 +139,8 @@ ts_ops ts_ops_of(const ts_profile *p, int64_t Dk)
         .angles = table.angles[p->angles],
         .rotate = table.rotate[p->rotate],
         .attention = table.attention[p->attention],
-        .swiglu = table.swiglu[p->act],
-        .gate = table.gate[p->act],
+        .swiglu = table.swiglu[p->swiglu],
+        .gate = table.gate[p->gate],
     };
     norm_of_qk(p, Dk, &o);
     return o;

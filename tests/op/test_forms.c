@@ -129,12 +129,15 @@ static void norms_of_short_vectors(void **state)
 static void gated_norm(void **state)
 {
     (void)state;
-    const float x[2] = {3, 4}, w[2] = {1.1f, 0.7f}, z[2] = {1, -2};
-    float y[2], r = 1 / sqrtf(12.5f);
-    ts_ref32.op(TS_OP_GATED_NORM_BF16,
-                &(ts_gated_norm_args){.T = 1, .H = 1, .D = 2, .eps = 0, .x = x, .w = w, .z = z, .y = y});
-    for (int i = 0; i < 2; i++)
-        same(y[i], bf16(w[i] * bf16(x[i] * r)) * map(TS_OP_SILU, z[i]));
+    const float w[2] = {1.1f, 0.7f}, z[2] = {1, -2};
+    for (int n = 0; n < 40; n++) {
+        const float x[2] = {sinf((float)n), cosf((float)(3 * n))};
+        float y[2], r = 1 / sqrtf((x[0] * x[0] + x[1] * x[1]) / 2);
+        ts_ref32.op(TS_OP_GATED_NORM_BF16,
+                    &(ts_gated_norm_args){.T = 1, .H = 1, .D = 2, .eps = 0, .x = x, .w = w, .z = z, .y = y});
+        for (int i = 0; i < 2; i++)
+            same(y[i], bf16(w[i] * bf16(x[i] * r)) * map(TS_OP_SILU, z[i]));
+    }
 }
 
 static void gates(ts_op_id id, float a, float b, float *g, float *beta)
@@ -279,9 +282,9 @@ static void scores_are_rounded_before_the_scale(void **state)
     same(o[0], 0.5f);
 }
 
-static void mlx_products(void **state)
+/* One row of 64 activations that starts at sin(first), two groups of 32 codes. */
+static void mlx_row(int first)
 {
-    (void)state;
     enum { K = 64 };
     uint32_t words[K / 8];
     uint16_t scale[2] = {ts_f32_to_bf16(0.011f), ts_f32_to_bf16(-0.02f)},
@@ -289,17 +292,9 @@ static void mlx_products(void **state)
     float x[K], y, want = 0, rounded = 0;
     for (int i = 0; i < K / 8; i++)
         words[i] = 0x9e3779b9u * (uint32_t)(i + 1);
-    const ts_matrix m = {.format = TS_W_MLX,
-                         .N = 1,
-                         .K = K,
-                         .data = words,
-                         .bits = 4,
-                         .group = 32,
-                         .aux = TS_BF16,
-                         .scales = scale,
-                         .biases = bias};
+    const ts_matrix m = {TS_W_MLX, 1, K, words, 4, 32, TS_BF16, scale, bias, NULL, NULL};
     for (int k = 0; k < K; k++)
-        x[k] = sinf((float)k);
+        x[k] = sinf((float)(first + k));
     for (int g = 0; g < 2; g++) {
         float s = ts_bf16_to_f32(scale[g]), b = ts_bf16_to_f32(bias[g]), codes = 0, sum = 0;
         for (int k = 32 * g; k < 32 * g + 32; k++) {
@@ -317,7 +312,14 @@ static void mlx_products(void **state)
     same(y, rounded);
 }
 
-/* At position 200001 an f32 angle is off by 2^-8 after few products: which products, shows. */
+static void mlx_products(void **state)
+{
+    (void)state;
+    for (int first = 0; first < 40; first++)
+        mlx_row(first);
+}
+
+/* At large positions an f32 angle is off by 2^-8 after few products: which products, shows. */
 static void angles(void **state)
 {
     (void)state;
@@ -326,9 +328,14 @@ static void angles(void **state)
     ts_rope_freq_ggml(1e7, 16, freq);
     const float step = (float)pow(1e7, -2.0 / 16);
     assert_true(freq[0] == (double)step && freq[7] == (double)step);
-    ts_rope_pair_ggml(freq, 3, 200001, &c, &s);
-    const float angle = 200001.0f * step * step * step;
-    assert_true(fabs((double)c - cos((double)angle)) < 1e-7 && fabs((double)s - sin((double)angle)) < 1e-7);
+    for (int64_t pos = 100001; pos < 1000000; pos += 99999) {
+        float angle = (float)pos;
+        for (int64_t i = 0; i < 8; i++) {
+            ts_rope_pair_ggml(freq, i, pos, &c, &s);
+            assert_true(fabs((double)c - cos((double)angle)) < 1e-7 && fabs((double)s - sin((double)angle)) < 1e-7);
+            angle *= step;
+        }
+    }
     ts_rope_freq_hf(1e7, 16, freq);
     assert_true(freq[3] == (double)(1 / (float)pow(1e7, 6.0 / 16)));
     ts_rope_pair_hf(freq, 3, 200001, &c, &s);

@@ -307,6 +307,27 @@ static void command_errors(void **state)
     assert_non_null(strstr(full.err, "touchstone: stdout: "));
 }
 
+/* The same numbers under two profiles: no comparison, unless it is asked for. One that names none is compared. */
+static void profiles_apart(void **state)
+{
+    const files *f = *state;
+    static const float x[2] = {1, 2};
+    static const char *const names[3] = {"exact", "hf", NULL};
+    const int refused[3] = {TS_OK, TS_USAGE, TS_OK};
+    for (int i = 0; i < 3; i++) {
+        ts_error err;
+        for (int b = 0; b < 2; b++) {
+            ts_trace *t = ts_trace_new();
+            const ts_meta meta = {"profile", b ? names[i] : "exact"};
+            ts_trace_put(t, "x", TS_F32, 1, (int64_t[]){2}, x);
+            assert_int_equal(ts_trace_write(t, b ? f->b : f->a, &meta, meta.value ? 1 : 0, &err), TS_OK);
+            ts_trace_free(t);
+        }
+        assert_int_equal(capture_run(&got, ts_cmd_diff, "diff", f->a, f->b, NULL), refused[i]);
+        assert_int_equal(capture_run(&got, ts_cmd_diff, "diff", "--across-profiles", f->a, f->b, NULL), TS_OK);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -321,6 +342,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(command_missing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(command_by_value, set_up, tear_down),
         cmocka_unit_test_setup_teardown(command_json, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(profiles_apart, set_up, tear_down),
         cmocka_unit_test_setup_teardown(command_errors, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

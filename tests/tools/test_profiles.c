@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,52 +16,73 @@
 
 #include "../base/folder.h"
 #include "capture.h"
+#include "convert.h"
 #include "num/sha256.h"
 #include "quantize.h"
 #include "ref.h"
 #include "tool.h"
+#include "trace/trace.h"
 
-enum { SHORT = 70, LONG = 300, STEPS = 3, MODELS = 3 };
+enum { SHORT = 70, LONG = 300, STEPS = 3, MODELS = 5 };
 
-static folder home, codes;
-/* bf16; the same in MLX 4 bits, groups of 32 (Dk = 32: Dk^-0.5 is no power of two); and a larger one for what seldom
- * gets past a rounding to bf16. */
+static folder edge, dense, codes;
+/* A small one in bf16 (Dk = 32: Dk^-0.5 is no power of two) and MLX in groups of 32; one in GGUF Q8_0; a larger one
+ * in MLX in groups of 64; and in bf16, with a long prompt, for what seldom gets past a rounding to bf16. */
+enum { BF16, MLX32, Q8_0, MLX64, LARGE };
 static ts_weights *model[MODELS];
 
-static void link_to(const char *golden, const char *name)
+static void link_to(const folder *f, const char *golden, const char *name)
 {
     char from[PATH_MAX], to[FOLDER_PATH];
     assert_non_null(realpath(golden, from));
-    assert_int_equal(symlink(from, folder_file(&home, name, to)), 0);
+    assert_int_equal(symlink(from, folder_file(f, name, to)), 0);
+}
+
+/* A copy of `from` in MLX 4 bits. */
+static void quantise(const char *from, const char *name, int group, ts_weights **out)
+{
+    char to[FOLDER_PATH];
+    folder_file(&codes, name, to);
+    assert_int_equal(ts_quantize(from, to, &(ts_quantize_options){.bits = 4, .group = group}, NULL), TS_OK);
+    assert_int_equal(ts_weights_load(to, out, NULL), TS_OK);
 }
 
 static int setup(void **state)
 {
     (void)state;
-    char quantised[FOLDER_PATH];
-    folder_make(&home);
+    static const char tiny[] = "golden/models/tiny-qwen35";
+    char gguf[FOLDER_PATH];
+    ts_convert_result r;
+    folder_make(&edge);
+    folder_make(&dense);
     folder_make(&codes);
-    link_to("golden/external/rand-qwen35-edge-config.json", "config.json");
-    link_to("golden/external/rand-qwen35-edge-weights.safetensors", "model.safetensors");
-    folder_file(&codes, "q4", quantised);
-    assert_int_equal(ts_weights_load(home.path, &model[0], NULL), TS_OK);
-    assert_int_equal(ts_quantize(home.path, quantised, &(ts_quantize_options){.bits = 4, .group = 32}, NULL),
-                     TS_OK);
-    assert_int_equal(ts_weights_load(quantised, &model[1], NULL), TS_OK);
-    assert_int_equal(ts_weights_load("golden/models/tiny-qwen35", &model[2], NULL), TS_OK);
+    link_to(&edge, "golden/external/rand-qwen35-edge-config.json", "config.json");
+    link_to(&edge, "golden/external/rand-qwen35-edge-weights.safetensors", "model.safetensors");
+    link_to(&dense, "golden/external/rand-qwen35-dense-config.json", "config.json");
+    link_to(&dense, "golden/external/rand-qwen35-dense-weights.safetensors", "model.safetensors");
+    assert_int_equal(ts_weights_load(edge.path, &model[BF16], NULL), TS_OK);
+    quantise(edge.path, "mlx32", 32, &model[MLX32]);
+    assert_int_equal(ts_convert_gguf(dense.path, folder_file(&codes, "q8_0.gguf", gguf), "q8_0", &r, NULL), TS_OK);
+    assert_int_equal(ts_weights_load(gguf, &model[Q8_0], NULL), TS_OK);
+    quantise(tiny, "mlx64", 64, &model[MLX64]);
+    assert_int_equal(ts_weights_load(tiny, &model[LARGE], NULL), TS_OK);
     return 0;
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    folder q4;
+    static const char *const copies[] = {"mlx32", "mlx64"};
     for (int i = 0; i < MODELS; i++)
         ts_weights_free(model[i]);
-    snprintf(q4.path, sizeof q4.path, "%.50s/q4", codes.path);
-    folder_remove(&q4);
+    for (int i = 0; i < 2; i++) {
+        folder f;
+        snprintf(f.path, sizeof f.path, "%.50s/%s", codes.path, copies[i]);
+        folder_remove(&f);
+    }
     folder_remove(&codes);
-    folder_remove(&home);
+    folder_remove(&edge);
+    folder_remove(&dense);
     return 0;
 }
 
@@ -68,7 +90,7 @@ static int teardown(void **state)
 static void run(int which, const ts_profile *p, char hex[TS_SHA256_HEX])
 {
     const ts_weights *w = model[which];
-    const int64_t V = w->cfg.V, T = which < 2 ? SHORT : LONG;
+    const int64_t V = w->cfg.V, T = which == LARGE ? LONG : SHORT;
     ts_ref_model *m;
     ts_ref_state *s;
     int32_t ids[LONG + STEPS];
@@ -99,20 +121,15 @@ static bool matters(int which, const ts_profile *p, const ts_choice *c, int v, c
     return strcmp(hex, own) != 0;
 }
 
-static bool shown[64][TS_MAX_VALUES];
-
-/* Notes every value of choice k that shows on this model; is there any? */
-static bool try_values(int which, const ts_profile *p, int k, char own[TS_SHA256_HEX])
+static bool any_value_matters(int which, const ts_profile *p, const ts_choice *c, char own[TS_SHA256_HEX])
 {
-    const ts_choice *c = ts_choice_at(k);
-    bool any = false;
     for (int v = 0; v < TS_MAX_VALUES && c->value[v].name; v++)
         if (v != ts_choice_get(p, c) && matters(which, p, c, v, own))
-            any = shown[k][v] = true;
-    return any;
+            return true;
+    return false;
 }
 
-/* In every profile every choice can be changed so that it shows; and every value of every choice shows in some. */
+/* In every profile every choice can be changed so that it shows. */
 static void no_choice_is_dead(void **state)
 {
     (void)state;
@@ -122,16 +139,147 @@ static void no_choice_is_dead(void **state)
         char own[MODELS][TS_SHA256_HEX] = {""};
         for (int k = 0; (c = ts_choice_at(k)) != NULL; k++) {
             bool any = false;
-            for (int n = 0; n < MODELS; n++)
-                any |= (n < 2 || !any) && try_values(n, p, k, own[n]);
+            for (int n = 0; n < MODELS && !any; n++)
+                any = any_value_matters(n, p, c, own[n]);
             if (!any)
                 fail_msg("%s: no change of %s shows", p->name, c->name);
         }
     }
+}
+
+/* Do values v and w of c differ, whatever the rest? */
+static bool differ(const ts_choice *c, int v, int w)
+{
+    const ts_profile *p;
+    for (int n = 0; n < MODELS; n++)
+        for (int i = 0; (p = ts_profile_at(i)) != NULL; i++) {
+            ts_profile one = *p;
+            char own[TS_SHA256_HEX] = "";
+            ts_choice_set(&one, c, v);
+            if (matters(n, &one, c, w, own))
+                return true;
+        }
+    return false;
+}
+
+/* No two values of a choice are the same. */
+static void no_two_values_are_one(void **state)
+{
+    (void)state;
+    const ts_choice *c;
     for (int k = 0; (c = ts_choice_at(k)) != NULL; k++)
         for (int v = 0; v < TS_MAX_VALUES && c->value[v].name; v++)
-            if (!shown[k][v])
-                fail_msg("%s=%s never shows", c->name, c->value[v].name);
+            for (int w = 0; w < v; w++)
+                if (!differ(c, v, w))
+                    fail_msg("%s: %s and %s are one", c->name, c->value[v].name, c->value[w].name);
+}
+
+static bool change_matters(int which, const char *profile, const char *change)
+{
+    ts_profile p = *ts_profile_find(profile), other = p;
+    char a[TS_SHA256_HEX], b[TS_SHA256_HEX];
+    assert_true(ts_profile_change(&other, change));
+    run(which, &p, a);
+    run(which, &other, b);
+    return strcmp(a, b) != 0;
+}
+
+/* The class of a linear follows the format of its weights. */
+static void linears_follow_the_format(void **state)
+{
+    (void)state;
+    assert_true(change_matters(BF16, "exact", "linear=ggml"));
+    assert_true(change_matters(Q8_0, "exact", "linear=ggml"));
+    assert_false(change_matters(MLX32, "exact", "linear=ggml"));
+    assert_false(change_matters(MLX32, "exact", "linear=a64s8"));
+    assert_true(change_matters(MLX64, "exact", "linear=a64s8"));
+    assert_true(change_matters(MLX32, "exact", "linear=mlx_metal"));
+    assert_false(change_matters(BF16, "exact", "linear=mlx_metal"));
+}
+
+/* Logits of the last row of a prompt fed in pieces of that many rows. */
+static void feed(const ts_profile *p, int64_t piece, float *z)
+{
+    const ts_weights *w = model[BF16];
+    ts_ref_model *m;
+    ts_ref_state *s;
+    int32_t ids[SHORT];
+    for (int i = 0; i < SHORT; i++)
+        ids[i] = (int32_t)((i * 37 + i / 9) % w->cfg.V);
+    assert_int_equal(ts_ref32.model_new(w, p, &m, NULL), TS_OK);
+    assert_int_equal(ts_ref32.state_new(m, SHORT, &s, NULL), TS_OK);
+    for (int64_t t = 0; t < SHORT; t += piece)
+        assert_int_equal(ts_ref32.forward(m, s, ids + t, piece, 1, z, NULL, NULL), TS_OK);
+    ts_ref32.state_free(s);
+    ts_ref32.model_free(m);
+}
+
+static bool pieces_matter(const char *profile, const char *change)
+{
+    ts_profile p = *ts_profile_find(profile);
+    size_t size = (size_t)model[BF16]->cfg.V * sizeof(float);
+    float *whole = malloc(size), *cut = malloc(size);
+    assert_true(whole && cut && (!change || ts_profile_change(&p, change)));
+    feed(&p, SHORT, whole);
+    feed(&p, 1, cut);
+    bool differs = memcmp(whole, cut, size) != 0;
+    free(whole);
+    free(cut);
+    return differs;
+}
+
+/* Under the house's profiles a row does not depend on how many run with it; where another engine takes another form
+ * for many, it does. */
+static void forms_follow_the_rows(void **state)
+{
+    (void)state;
+    assert_false(pieces_matter("exact", NULL));
+    assert_false(pieces_matter("ts", NULL));
+    assert_true(pieces_matter("exact", "gdn=chunk64_prefill"));
+    assert_true(pieces_matter("exact", "attention=flash_ggml"));
+    assert_false(pieces_matter("exact", "attention=softmax_ggml"));
+    assert_false(pieces_matter("exact", "gdn=gdn_step_ggml"));
+}
+
+/* layer.0.o of a short prompt; to be freed. */
+static float *readout(const char *change, int64_t *n)
+{
+    ts_profile p = *ts_profile_find("exact");
+    ts_ref_model *m;
+    ts_ref_state *s;
+    ts_trace *trace = ts_trace_new();
+    const int32_t ids[] = {3, 1, 4, 1, 5};
+    assert_true(trace && (!change || ts_profile_change(&p, change)));
+    assert_int_equal(ts_ref32.model_new(model[BF16], &p, &m, NULL), TS_OK);
+    assert_int_equal(ts_ref32.state_new(m, 5, &s, NULL), TS_OK);
+    assert_int_equal(ts_ref32.forward(m, s, ids, 5, 0, NULL, trace, NULL), TS_OK);
+    const ts_tensor *o = ts_trace_find(trace, "layer.0.o");
+    float *y = malloc(o->size);
+    assert_non_null(y);
+    memcpy(y, o->data, o->size);
+    *n = ts_tensor_count(o);
+    ts_trace_free(trace);
+    ts_ref32.state_free(s);
+    ts_ref32.model_free(m);
+    return y;
+}
+
+/* The norm after it would hide a scale that is missing. */
+static void the_scale_is_somewhere(void **state)
+{
+    (void)state;
+    static const char *const changes[] = {"q_scale=output", "l2norm=l2norm_ggml", "gdn=gdn_step_ggml"};
+    int64_t n = 0;
+    float *want = readout(NULL, &n);
+    for (int c = 0; c < 3; c++) {
+        float *o = readout(changes[c], &n), most = 0;
+        for (int64_t i = 0; i < n; i++)
+            most = fmaxf(most, fabsf(want[i]));
+        for (int64_t i = 0; i < n; i++)
+            assert_true(fabsf(o[i] - want[i]) < 1e-5f * most);
+        free(o);
+    }
+    free(want);
 }
 
 static void docs_are_what_the_code_says(void **state)
@@ -167,9 +315,10 @@ static void json_names_every_choice(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(no_choice_is_dead, setup, teardown),
-        cmocka_unit_test(docs_are_what_the_code_says),
+        cmocka_unit_test(no_choice_is_dead),         cmocka_unit_test(no_two_values_are_one),
+        cmocka_unit_test(linears_follow_the_format), cmocka_unit_test(forms_follow_the_rows),
+        cmocka_unit_test(the_scale_is_somewhere),    cmocka_unit_test(docs_are_what_the_code_says),
         cmocka_unit_test(json_names_every_choice),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -44,6 +44,9 @@ int ts_check_seconds(const ts_check *k);
 
 /* A model below golden/, loaded once; bits > 0: quantised to MLX by `quantize` in a temporary folder first. */
 ts_status ts_check_model(ts_check *k, const char *model, int bits, const ts_weights **out, ts_error *err);
+/* The same as a GGUF file whose matrices are of `type`, made by `convert` in a temporary folder first. */
+ts_status ts_check_model_as(ts_check *k, const char *model, const char *type, const ts_weights **out,
+                            ts_error *err);
 void ts_check_models_free(ts_check *k);
 
 /* Joins the golden folder and a path. */

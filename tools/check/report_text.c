@@ -47,7 +47,7 @@ static void print_rows(const row *rows, size_t n, FILE *f)
     fprintf(f, "%-23s %5s", "check", "cases");
     for (int v = 0; v < TS_VERDICTS; v++)
         fprintf(f, v == TS_NEAR_TIE ? " %8s" : " %6s", ts_verdict_name[v]);
-    fputs("  worst\n", f);
+    fputs("  worst\n", f); /* of what is allowed */
     for (size_t i = 0; i < n; i++) {
         fprintf(f, "%-23s %5zu", rows[i].group, rows[i].cases);
         for (int v = 0; v < TS_VERDICTS; v++) {

@@ -271,8 +271,8 @@ static ts_status validate_stream(ts_case *c, ts_error *err)
 
 static ts_status validate_external(ts_case *c, ts_error *err)
 {
-    static const char *const keys[] = {"check",     "golden",  "model", "config", "weights",
-                                       "tokenizer", "profile", "vary",  NULL};
+    static const char *const keys[] = {"check",   "golden", "model", "config", "weights", "tokenizer",
+                                       "profile", "vary",   "type",  "tier",   NULL};
     static const char *const outputs[] = {"fnv1a", "forks", NULL};
     const char *text;
     ts_status s = validate_keys(c, "external", keys, err);

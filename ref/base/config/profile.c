@@ -35,7 +35,8 @@ static const ts_profile table[] = {
         .rotate = TS_ROTATE_BF16,
         .kv = TS_KV_BF16,
         .attention = TS_ATTENTION_EAGER_BF16,
-        .act = TS_ACT_BF16,
+        .swiglu = TS_SWIGLU_BF16,
+        .gate = TS_GATE_BF16,
     },
     {
         .name = "ggml",
@@ -68,7 +69,8 @@ static const ts_profile table[] = {
         .l2norm = TS_L2NORM_MEAN,
         .gates = TS_GATES_BF16_BETA,
         .kv = TS_KV_BF16,
-        .act = TS_ACT_BF16,
+        .swiglu = TS_SWIGLU_BF16,
+        .gate = TS_GATE_BF16,
     },
 };
 
@@ -78,14 +80,14 @@ enum { COUNT = sizeof table / sizeof *table };
 
 static const ts_choice choices[] = {
     {CHOICE(linear), .about = "y = x W^T",
-     .value = {{"dot32", "matmul_dot32 on widened weights"},
-               {"a64s8",
-                "quantize_a64 and matmul_a64s8 where the weights are MLX group-64 of 4 or 8 bits; else dot32"},
-               {"ggml",
-                "by the format of the weights: activations in blocks of 8-bit codes (matmul_ggml), or rounded "
-                "to bf16 or f16 as the weights are, then matmul_dot32"},
-               {"mlx_metal", "matmul_mlx: scale * sum(x code) + bias * sum(x), in f32"},
-               {"mlx_cpu", "matmul_mlx_bf16: every product and sum rounded to bf16"}}},
+     .value =
+         {{"dot32", "matmul_dot32 on widened weights"},
+          {"a64s8", "quantize_a64 and matmul_a64s8 where the weights are MLX group-64 of 4 or 8 bits; else dot32"},
+          {"ggml", "by the format of the weights: activations in blocks of 8-bit codes (matmul_ggml), or rounded "
+                   "to bf16 or f16 as the weights are, then matmul_dot32"},
+          {"ggml_generic", "the same with Q8_0 and Q8_1 codes of activations by ggml's scalar rule (matmul_ggml)"},
+          {"mlx_metal", "matmul_mlx: scale * sum(x code) + bias * sum(x), in f32"},
+          {"mlx_cpu", "matmul_mlx_bf16: every product and sum rounded to bf16"}}},
     {CHOICE(stream), .about = "what linears, norms, convolution, attention and residual sums are stored as",
      .value = {{"real", "as computed"}, {"bf16", "round_bf16 after each"}}},
     {CHOICE(norm), .about = "RMS norm of the stream, of q and of k",
@@ -131,9 +133,11 @@ static const ts_choice choices[] = {
                 "attention_flash_ggml: running maximum; for less than 64 rows q and the running output "
                 "are rounded to f16"},
                {"softmax_ggml", "attention_softmax_ggml: q and the weights rounded to f16"}}},
-    {CHOICE(act), .about = "silu of the MLP and sigmoid of the attention's gate",
-     .value = {{"real", "swiglu, sigmoid_gate"},
-               {"bf16", "swiglu_bf16, sigmoid_gate_bf16: rounded before the product"}}},
+    {CHOICE(swiglu), .about = "silu of the MLP, times the other half",
+     .value = {{"swiglu", "swiglu"}, {"swiglu_bf16", "swiglu_bf16: silu rounded before the product"}}},
+    {CHOICE(gate), .about = "output gate of attention",
+     .value = {{"sigmoid_gate", "sigmoid_gate"},
+               {"sigmoid_gate_bf16", "sigmoid_gate_bf16: the sigmoid rounded before the product"}}},
 };
 
 enum { CHOICES = sizeof choices / sizeof *choices };

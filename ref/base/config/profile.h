@@ -16,6 +16,7 @@ typedef enum {
     TS_LINEAR_DOT32,
     TS_LINEAR_A64S8,
     TS_LINEAR_GGML,
+    TS_LINEAR_GGML_GENERIC,
     TS_LINEAR_MLX_METAL,
     TS_LINEAR_MLX_CPU,
 } ts_linear_choice;
@@ -34,7 +35,8 @@ typedef enum {
 } ts_attention_choice;
 typedef enum { TS_ANGLES_EXACT, TS_ANGLES_HF, TS_ANGLES_GGML } ts_angles_choice;
 typedef enum { TS_ROTATE_REAL, TS_ROTATE_BF16 } ts_rotate_choice;
-typedef enum { TS_ACT_REAL, TS_ACT_BF16 } ts_act_choice;
+typedef enum { TS_SWIGLU_REAL, TS_SWIGLU_BF16 } ts_swiglu_choice;
+typedef enum { TS_GATE_REAL, TS_GATE_BF16 } ts_gate_choice;
 
 /* All choices are of int's size; ts_choice_table knows where each lies. */
 typedef struct {
@@ -54,7 +56,8 @@ typedef struct {
     ts_rotate_choice rotate;
     ts_kv_dtype kv;
     ts_attention_choice attention;
-    ts_act_choice act;
+    ts_swiglu_choice swiglu;
+    ts_gate_choice gate;
 } ts_profile;
 
 typedef struct {
