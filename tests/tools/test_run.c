@@ -316,7 +316,8 @@ static void traces_agree(void **state)
     assert_non_null(strstr(got.out, "\nfirst difference: layer.0.input_norm F32 [10,256]: "));
     assert_int_equal(count(got.out, "\nnext: "), 3);
     assert_non_null(strstr(got.out, " more (--all)\n"));
-    assert_int_equal(capture_run(&got, ts_cmd_diff, "diff", f->a, f->b, "--all", NULL), TS_DIFFERS);
+    assert_int_equal(capture_run(&got, ts_cmd_diff, "diff", "--across-profiles", f->a, f->b, "--all", NULL),
+                     TS_DIFFERS);
     assert_true(count(got.out, "\nnext: ") > 100);
     assert_null(strstr(got.out, "--all"));
 }
@@ -381,7 +382,7 @@ static void kv_codes(void **state)
             TS_USAGE);
         assert_non_null(strstr(got.err, "no schedule stores fp8"));
     }
-    assert_int_equal(capture_run(&got, ts_cmd_diff, "diff", f->a, f->b, NULL), TS_DIFFERS);
+    assert_int_equal(capture_run(&got, ts_cmd_diff, "diff", "--across-profiles", f->a, f->b, NULL), TS_DIFFERS);
 }
 
 /* A folder with all of the tiny model's files and a generation_config.json of its own. */
