@@ -51,6 +51,13 @@ static inline int32_t ts_block_trunc(float x)
     return x > -2147483904.0f && x < 2147483648.0f ? (int32_t)x : INT32_MIN;
 }
 
+/* Nearest, ties to even, and what is out of range or a NaN as x86 packs it to bytes. */
+static inline int8_t ts_block_pack_x86(float x)
+{
+    int32_t q = ts_block_trunc(rintf(x));
+    return (int8_t)(q < -128 ? -128 : q > 127 ? 127 : q);
+}
+
 /* Nearest, ties to even, for |x| <= 4194303; beyond that what the same sum leaves in the low bits. */
 static inline int ts_block_nearest(float x)
 {
@@ -139,6 +146,9 @@ void ts_block_pack_scales(const uint8_t scale[8], const uint8_t min[8], uint8_t 
  * 0. */
 float ts_block_fit_range(const float *x, const float *weight, int levels, float first, int steps, uint8_t *code,
                          float *minimum);
+
+/* The values of a super-block of Q4_K or Q5_K from its head and its 256 codes. */
+void ts_block_decode_ranges(const uint8_t *head, const uint8_t *code, ts_real *x);
 
 /* The super-block of Q4_K and Q5_K up to its codes: d, dmin and the packed scales, and the codes of all 256 values.
  */

@@ -23,6 +23,18 @@ void ts_block_pack_scales(const uint8_t scale[8], const uint8_t min[8], uint8_t 
     }
 }
 
+/* x = fl(fl(fl(d s) q) - fl(dmin m)), s and m of the value's sub-block. */
+void ts_block_decode_ranges(const uint8_t *head, const uint8_t *code, ts_real *x)
+{
+    uint8_t s[8], m[8];
+    ts_block_scales(head + 4, s, m);
+    for (int g = 0; g < 8; g++) {
+        ts_real d = (ts_real)ts_block_half(head) * s[g], low = (ts_real)ts_block_half(head + 2) * m[g];
+        for (int i = TS_BLOCK * g; i < TS_BLOCK * (g + 1); i++)
+            x[i] = d * code[i] - low;
+    }
+}
+
 /* Sub-blocks' scales or minima as 6 bits: min(63, nearest(x 63 / max)). Returns max. */
 static float six_bits(const float x[8], uint8_t code[8])
 {

@@ -11,14 +11,9 @@ static void codes(const uint8_t *b, uint8_t *code)
  * bytes of codes. x = fl(fl(fl(d s) q) - fl(dmin m)). */
 static void decode(const uint8_t *b, ts_real *x)
 {
-    uint8_t code[TS_SUPER], s[8], m[8];
+    uint8_t code[TS_SUPER];
     codes(b, code);
-    ts_block_scales(b + 4, s, m);
-    for (int i = 0; i < TS_SUPER; i++) {
-        ts_real d = (ts_real)ts_block_half(b) * s[i / TS_BLOCK],
-                low = (ts_real)ts_block_half(b + 2) * m[i / TS_BLOCK];
-        x[i] = d * code[i] - low;
-    }
+    ts_block_decode_ranges(b, code, x);
 }
 
 /* ts_block_encode_ranges with 15 levels, grids from 15 - 1 in 21 steps of 0.1. */

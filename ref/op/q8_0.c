@@ -27,7 +27,7 @@ void ts_q8_0_encode_x86(const float *x, uint8_t *b)
     float inverse = amax != 0 ? 127 / amax : 0;
     ts_block_put_half(b, amax / 127);
     for (int j = 0; j < TS_BLOCK; j++)
-        b[2 + j] = (uint8_t)ts_block_trunc(rintf(x[j] * inverse));
+        b[2 + j] = (uint8_t)ts_block_pack_x86(x[j] * inverse);
 }
 
 /* y = chain of fma(sum, fl(d_w d_a), y). */

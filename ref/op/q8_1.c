@@ -36,7 +36,7 @@ void ts_q8_1_encode_x86(const float *x, uint8_t *b)
     ts_block_largest(x, TS_BLOCK, &amax);
     float inverse = amax != 0 ? 127 / amax : 0;
     for (int j = 0; j < TS_BLOCK; j++)
-        b[4 + j] = (uint8_t)ts_block_trunc(rintf(x[j] * inverse));
+        b[4 + j] = (uint8_t)ts_block_pack_x86(x[j] * inverse);
     finish(amax / 127, b);
 }
 

@@ -183,7 +183,7 @@ static void values(void **state)
     assert_refused(&m, "qwen35.attention.recurrent_layers", "each of 4 layers");
 }
 
-/* llama.cpp's file: what needs no decoding of blocks is there. */
+/* llama.cpp's file. */
 static void slots(void **state)
 {
     (void)state;
@@ -196,8 +196,36 @@ static void slots(void **state)
     for (int h = 0; h < 6; h++)
         assert_true(w->layer[0].A_log.v[h] < 0);
     ts_weights_free(w);
-    assert_int_equal(ts_weights_load(GOLDEN, &w, &err), TS_BAD);
-    assert_string_equal(err.tensor, "token_embd.weight");
+    assert_int_equal(ts_weights_load(GOLDEN, &w, &err), TS_OK);
+    assert_int_equal(w->layer[0].gate_proj.format, TS_W_Q4_K);
+    assert_int_equal(w->head.format, TS_W_Q6_K);
+    ts_weights_free(w);
+}
+
+/* The golden file with the scale of one block of a matrix made infinite. */
+static void infinite_scale(void **state)
+{
+    (void)state;
+    char *text, path[FOLDER_PATH];
+    size_t size;
+    ts_weights *w = NULL;
+    ts_error err = {0};
+    ts_checkpoint *c;
+    assert_int_equal(ts_read_file(GOLDEN, &text, &size, NULL), TS_OK);
+    assert_int_equal(ts_checkpoint_open(GOLDEN, &c, NULL), TS_OK);
+    const ts_tensor *t = ts_checkpoint_find(c, "blk.0.ffn_gate.weight", NULL);
+    char *at = text;
+    while (at + t->size <= text + size && memcmp(at, t->data, t->size) != 0)
+        at++;
+    assert_true(at + t->size <= text + size);
+    at[144 * 3 + 1] = 0x7c;
+    at[144 * 3] = 0;
+    ts_checkpoint_close(c);
+    folder_write(&dir, "g.gguf", text, size);
+    free(text);
+    assert_int_equal(ts_weights_load(folder_file(&dir, "g.gguf", path), &w, &err), TS_BAD);
+    assert_string_equal(err.tensor, "blk.0.ffn_gate.weight");
+    assert_non_null(strstr(err.reason, "finite"));
 }
 
 /* The golden file with one name changed. */
@@ -230,8 +258,9 @@ static void prediction_blocks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads),  cmocka_unit_test(architectures), cmocka_unit_test(absent),
-        cmocka_unit_test(values), cmocka_unit_test(slots),         cmocka_unit_test(prediction_blocks),
+        cmocka_unit_test(reads),          cmocka_unit_test(architectures), cmocka_unit_test(absent),
+        cmocka_unit_test(values),         cmocka_unit_test(slots),         cmocka_unit_test(prediction_blocks),
+        cmocka_unit_test(infinite_scale),
     };
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

@@ -316,7 +316,7 @@ static void traces_agree(void **state)
     assert_non_null(strstr(got.out, "\nfirst difference: layer.0.input_norm F32 [10,256]: "));
     assert_int_equal(count(got.out, "\nnext: "), 3);
     assert_non_null(strstr(got.out, " more (--all)\n"));
-    assert_int_equal(capture_run(&got, ts_cmd_diff, "diff", f->a, f->b, "--across-profiles", "--all", NULL),
+    assert_int_equal(capture_run(&got, ts_cmd_diff, "diff", "--across-profiles", f->a, f->b, "--all", NULL),
                      TS_DIFFERS);
     assert_true(count(got.out, "\nnext: ") > 100);
     assert_null(strstr(got.out, "--all"));

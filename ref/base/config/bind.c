@@ -135,7 +135,7 @@ ts_status ts_bind_vector(ts_binder *b, const char *name, int ndim, const int64_t
     return TS_OK;
 }
 
-/* ggml's blocks: rows of whole ones. Their scales are not searched for NaN. */
+/* ggml's blocks: rows of whole ones. */
 static ts_status bind_blocks(ts_binder *b, const char *name, const ts_ggml_type *type, int64_t N, int64_t K,
                              ts_matrix *out)
 {
@@ -151,6 +151,8 @@ static ts_status bind_blocks(ts_binder *b, const char *name, const ts_ggml_type 
     if (status != TS_OK || !b->read)
         return status;
     status = ts_checkpoint_align(b->ckpt, t, b->err);
+    if (status == TS_OK && !ts_block_scales_finite(format, t->data, N * (K / type->elements)))
+        status = ts_fail(b->err, TS_BAD, file, t->name, "a scale is not a finite number");
     if (status == TS_OK)
         *out = (ts_matrix){.format = format, .N = N, .K = K, .data = t->data};
     return status;

@@ -19,4 +19,7 @@ ts_weight_format ts_block_activation(ts_weight_format format);
 /* Bytes of a row of activations for w, a matrix of blocks. */
 int64_t ts_block_row_bytes(const ts_matrix *w);
 
+/* Are all scales and minima of n blocks finite? */
+bool ts_block_scales_finite(ts_weight_format format, const void *blocks, int64_t n);
+
 #endif
