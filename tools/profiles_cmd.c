@@ -85,11 +85,12 @@ static ts_status print_peers(const char *golden, ts_error *err)
               "choice is\n"
               "another, that is a fork: its margin is the difference of the two logits. It is then evaluated again "
               "with\n"
-              "one choice changed that alters nothing but an order of sums, which the profile leaves open: a "
-              "negative\n"
-              "number is a margin for the recorded id. A fork that is wider than what any of these changes moves "
-              "it by\n"
-              "is a failure.\n",
+              "one choice changed that is the same in real numbers and rounds elsewhere (the order of a sum, log(1 "
+              "+ exp x)\n"
+              "beside log1p, codes by a product beside a quotient): a negative number is a margin for the recorded "
+              "id. A fork\n"
+              "that is wider than what any of these changes moves it by is a failure; that one of them turns it is "
+              "not asked.\n",
               stdout);
     for (size_t i = 0; i < n; i++) {
         const char *check = ts_case_string(&cases[i], "check");
