@@ -1,7 +1,7 @@
 /* Greedy ids that another engine gave, against ref32 in the profile that replays it. ref32 is led along the
  * recorded ids; where its own choice is another, the two logits are a fork. What the profile leaves open (`vary`:
- * changes of one choice that are the same in real numbers and round elsewhere) is then tried on the same prefix: a fork is a
- * near-tie if it is no wider than what one of these changes moves it by, else it is a failure. */
+ * changes of one choice that are the same in real numbers and round elsewhere) is then tried on the same prefix: a
+ * fork is a near-tie if it is no wider than what one of these changes moves it by, else it is a failure. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
