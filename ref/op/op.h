@@ -11,6 +11,7 @@
 
 /* Elementary functions, one value. */
 ts_real ts_exp(ts_real x);
+ts_real ts_exp2(ts_real x);
 ts_real ts_sigmoid(ts_real x);
 ts_real ts_silu(ts_real x);
 ts_real ts_softplus(ts_real x);
@@ -50,10 +51,13 @@ void ts_gdn_gates_bf16(const ts_gdn_gates_args *a);
 void ts_gdn_gates_ggml(const ts_gdn_gates_args *a);
 void ts_gdn_step(const ts_gdn_args *a);
 void ts_gdn_step_ggml(const ts_gdn_args *a);
+void ts_gdn_chunk(const ts_gdn_args *a);
 void ts_gdn_chunk64(const ts_gdn_args *a);
 void ts_kda_gates(const ts_kda_gates_args *a);
 void ts_kda_gates_bounded(const ts_kda_gates_args *a);
 void ts_kda_step(const ts_gdn_args *a);
+void ts_kda_chunk(const ts_gdn_args *a);
+void ts_kda_chunk_exp2(const ts_gdn_args *a);
 void ts_rope(const ts_rope_args *a);
 void ts_rope_bf16(const ts_rope_args *a);
 void ts_kv_store(const ts_kv_store_args *a);

@@ -20,6 +20,12 @@ static void run_kimi_and_sparse(ts_op_id id, const void *args)
     case TS_OP_KDA_STEP:
         ts_kda_step(args);
         break;
+    case TS_OP_KDA_CHUNK:
+        ts_kda_chunk(args);
+        break;
+    case TS_OP_KDA_CHUNK_EXP2:
+        ts_kda_chunk_exp2(args);
+        break;
     case TS_OP_GATED_NORM_SIGMOID:
         ts_gated_norm_sigmoid(args);
         break;
@@ -131,6 +137,9 @@ void ts_op_run(ts_op_id id, const void *args)
     case TS_OP_EXP:
         map(ts_exp, args);
         break;
+    case TS_OP_EXP2:
+        map(ts_exp2, args);
+        break;
     case TS_OP_SIGMOID:
         map(ts_sigmoid, args);
         break;
@@ -172,6 +181,9 @@ void ts_op_run(ts_op_id id, const void *args)
         break;
     case TS_OP_GDN_STEP:
         ts_gdn_step(args);
+        break;
+    case TS_OP_GDN_CHUNK:
+        ts_gdn_chunk(args);
         break;
     case TS_OP_GDN_CHUNK64:
         ts_gdn_chunk64(args);

@@ -81,7 +81,9 @@ typedef struct {
 
 /* q, k [T,Hk,Dk] normalised and scaled; v, o [T,Hv,Dv]; beta [T,Hv]; g [T,Hv], of KDA [T,Hv,Dk]; state [Hv,Dk,Dv];
  * pos = absolute position of row 0 (chunk forms cut chunks at multiples of their length); chunk: that length, of
- * the forms that leave it open */
+ * the forms that leave it open, 1 .. TS_MOST_CHUNK */
+enum { TS_MOST_CHUNK = 256 };
+
 typedef struct {
     int64_t T, Hk, Hv, Dk, Dv, pos, chunk;
     const ts_real *q, *k, *v, *g, *beta;

@@ -22,6 +22,14 @@
              REAL(ts_gdn_args, v, TS_IN, "T", "Hv", "Dv"), REAL(ts_gdn_args, g, TS_IN, "T", __VA_ARGS__), \
              REAL(ts_gdn_args, beta, TS_IN, "T", "Hv"), REAL(ts_gdn_args, state, TS_INOUT, "Hv", "Dk", "Dv"), \
              REAL(ts_gdn_args, o, TS_OUT, "T", "Hv", "Dv")}, "Hv", "+pos Hv%Hk", only}
+#define CHUNK_OP(op, file, how, ...) \
+    [op] = {file, how, 1, sizeof(ts_gdn_args), \
+            {DIM(ts_gdn_args, T), DIM(ts_gdn_args, Hk), DIM(ts_gdn_args, Hv), DIM(ts_gdn_args, Dk), \
+             DIM(ts_gdn_args, Dv), DIM(ts_gdn_args, pos), DIM(ts_gdn_args, chunk)}, {{0}}, \
+            {REAL(ts_gdn_args, q, TS_IN, "T", "Hk", "Dk"), REAL(ts_gdn_args, k, TS_IN, "T", "Hk", "Dk"), \
+             REAL(ts_gdn_args, v, TS_IN, "T", "Hv", "Dv"), REAL(ts_gdn_args, g, TS_IN, "T", __VA_ARGS__), \
+             REAL(ts_gdn_args, beta, TS_IN, "T", "Hv"), REAL(ts_gdn_args, state, TS_INOUT, "Hv", "Dk", "Dv"), \
+             REAL(ts_gdn_args, o, TS_OUT, "T", "Hv", "Dv")}, "Hv", "+pos Hv%Hk chunk<=256", true}
 #define RMSNORM_OP(op, file, how, only) \
     [op] = {file, how, 1, sizeof(ts_rmsnorm_args), \
         {DIM(ts_rmsnorm_args, T), DIM(ts_rmsnorm_args, n), DIM(ts_rmsnorm_args, centred)}, {DIM(ts_rmsnorm_args, eps)}, \
@@ -91,6 +99,7 @@
 
 const ts_op ts_op_table[TS_OP_COUNT] = {
     MAP_OP(TS_OP_EXP, "exp", "elementwise", false),
+    MAP_OP(TS_OP_EXP2, "exp2", "elementwise", true),
     MAP_OP(TS_OP_SIGMOID, "sigmoid", "elementwise", false),
     MAP_OP(TS_OP_SILU, "silu", "elementwise", false),
     MAP_OP(TS_OP_SOFTPLUS, "softplus", "elementwise", false),
@@ -124,10 +133,13 @@ const ts_op ts_op_table[TS_OP_COUNT] = {
     GATES_OP(TS_OP_GDN_GATES_GGML, "gdn_gates_ggml", "elementwise", true),
     GDN_OP(TS_OP_GDN_STEP, "gdn_step", "gdn-step", false, "Hv"),
     GDN_OP(TS_OP_GDN_STEP_GGML, "gdn_step_ggml", "gdn-step-dot32", true, "Hv"),
+    CHUNK_OP(TS_OP_GDN_CHUNK, "gdn_chunk", "gdn-chunk", "Hv"),
     GDN_OP(TS_OP_GDN_CHUNK64, "gdn_chunk64", "gdn-chunk64", false, "Hv"),
     KDA_GATES_OP(TS_OP_KDA_GATES, "kda_gates", DIM(ts_kda_gates_args, beta_scale)),
     KDA_GATES_OP(TS_OP_KDA_GATES_BOUNDED, "kda_gates_bounded", DIM(ts_kda_gates_args, beta_scale), DIM(ts_kda_gates_args, lower_bound)),
     GDN_OP(TS_OP_KDA_STEP, "kda_step", "gdn-step", true, "Hv", "Dk"),
+    CHUNK_OP(TS_OP_KDA_CHUNK, "kda_chunk", "kda-chunk", "Hv", "Dk"),
+    CHUNK_OP(TS_OP_KDA_CHUNK_EXP2, "kda_chunk_exp2", "kda-chunk", "Hv", "Dk"),
     ROPE_OP(TS_OP_ROPE, "rope", "elementwise", false),
     ROPE_OP(TS_OP_ROPE_BF16, "rope_bf16", "elementwise", true),
     [TS_OP_KV_STORE] = {"kv_store", "elementwise", 1, sizeof(ts_kv_store_args),

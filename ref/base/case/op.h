@@ -10,6 +10,7 @@
 
 typedef enum {
     TS_OP_EXP,
+    TS_OP_EXP2,
     TS_OP_SIGMOID,
     TS_OP_SILU,
     TS_OP_SOFTPLUS,
@@ -39,10 +40,13 @@ typedef enum {
     TS_OP_GDN_GATES_GGML,
     TS_OP_GDN_STEP,
     TS_OP_GDN_STEP_GGML,
+    TS_OP_GDN_CHUNK,
     TS_OP_GDN_CHUNK64,
     TS_OP_KDA_GATES,
     TS_OP_KDA_GATES_BOUNDED,
     TS_OP_KDA_STEP,
+    TS_OP_KDA_CHUNK,
+    TS_OP_KDA_CHUNK_EXP2,
     TS_OP_ROPE,
     TS_OP_ROPE_BF16,
     TS_OP_KV_STORE,
