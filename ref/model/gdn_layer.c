@@ -25,7 +25,8 @@ static void project_grouped(const ts_pass *p)
     const ts_config *c = &p->m->w->cfg;
     const ts_layer *w = &p->m->w->layer[p->layer];
     ts_work *b = p->w;
-    const int64_t r = c->Hv / c->Hk, KD = c->Hk * c->Dk, VD = c->Hv * c->Dv, V = r * c->Dv, width = 2 * c->Dk + 2 * V;
+    const int64_t r = c->Hv / c->Hk, KD = c->Hk * c->Dk, VD = c->Hv * c->Dv, V = r * c->Dv,
+                  width = 2 * c->Dk + 2 * V;
     ts_linear(p, &w->in_qkvz, b->x, b->T, b->grouped);
     for (int64_t t = 0; t < b->T; t++)
         for (int64_t g = 0; g < c->Hk; g++) {

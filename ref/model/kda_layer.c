@@ -42,16 +42,16 @@ static void gates(const ts_pass *p)
     ts_linear(p, &w->f_b, b->low, b->T, b->f);
     ts_linear(p, &w->in_b, b->x, b->T, b->b);
     (c->lower_bound < 0 ? ts_kda_gates_bounded : ts_kda_gates)(&(ts_kda_gates_args){.T = b->T,
-                                                                                   .H = c->Hv,
-                                                                                   .D = c->Dk,
-                                                                                   .beta_scale = 1,
-                                                                                   .lower_bound = c->lower_bound,
-                                                                                   .f = b->f,
-                                                                                   .b = b->b,
-                                                                                   .A_log = r->A_log,
-                                                                                   .dt_bias = r->dt_bias,
-                                                                                   .g = b->decay,
-                                                                                   .beta = b->beta});
+                                                                                    .H = c->Hv,
+                                                                                    .D = c->Dk,
+                                                                                    .beta_scale = 1,
+                                                                                    .lower_bound = c->lower_bound,
+                                                                                    .f = b->f,
+                                                                                    .b = b->b,
+                                                                                    .A_log = r->A_log,
+                                                                                    .dt_bias = r->dt_bias,
+                                                                                    .g = b->decay,
+                                                                                    .beta = b->beta});
     ts_note(p, "beta", b->beta, b->T, c->Hv, 0);
     ts_note(p, "g", b->decay, b->T, c->Hv, c->Dk);
     ts_linear(p, &w->g_a, b->x, b->T, b->low);
@@ -63,8 +63,8 @@ static void normalise(const ts_pass *p, ts_real *x, double scale, const char *na
 {
     const ts_config *c = &p->m->w->cfg;
     const ts_ops *op = &p->m->op;
-    op->l2norm(&(ts_l2norm_args){
-        .T = p->w->T, .H = c->Hk, .D = c->Dk, .eps = op->l2_eps, .scale = scale, .x = x, .y = x});
+    op->l2norm(
+        &(ts_l2norm_args){.T = p->w->T, .H = c->Hk, .D = c->Dk, .eps = op->l2_eps, .scale = scale, .x = x, .y = x});
     ts_note(p, name, x, p->w->T, c->Hk, c->Dk);
 }
 

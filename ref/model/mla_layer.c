@@ -18,12 +18,8 @@ static void compress(const ts_pass *p)
         memcpy(b->latent + t * R, b->row + t * width, (size_t)R * sizeof(ts_real));
         memcpy(b->shared_key + t * Dr, b->row + t * width + R, (size_t)Dr * sizeof(ts_real));
     }
-    p->m->op.norm(&(ts_rmsnorm_args){.T = b->T,
-                                     .n = R,
-                                     .eps = KV_A_EPS,
-                                     .x = b->latent,
-                                     .w = p->m->layer[p->layer].kv_a_norm,
-                                     .y = b->latent});
+    p->m->op.norm(&(ts_rmsnorm_args){
+        .T = b->T, .n = R, .eps = KV_A_EPS, .x = b->latent, .w = p->m->layer[p->layer].kv_a_norm, .y = b->latent});
     ts_note(p, "latent", b->latent, b->T, R, 0);
     ts_note(p, "shared_key", b->shared_key, b->T, Dr, 0);
     for (int64_t t = 0; t < b->T; t++)
@@ -44,8 +40,7 @@ void ts_mla_layer(const ts_pass *p)
     ts_linear(p, &w->q_proj, b->x, T, b->aq);
     ts_note(p, "q", b->aq, T, c->Hq, c->D);
     compress(p);
-    ts_kv_store(&(ts_kv_store_args){
-        .T = T, .Hkv = 1, .D = width, .pos = pos, .k = b->row, .v = b->row, .kv = *kv});
+    ts_kv_store(&(ts_kv_store_args){.T = T, .Hkv = 1, .D = width, .pos = pos, .k = b->row, .v = b->row, .kv = *kv});
     ts_mla_attention(&(ts_mla_args){.T = T,
                                     .H = c->Hq,
                                     .Dn = c->Dn,

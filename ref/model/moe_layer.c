@@ -7,18 +7,18 @@ static void route(const ts_pass *p)
     ts_work *b = p->w;
     ts_linear(p, &p->m->w->layer[p->layer].router, b->x, b->T, b->router);
     ts_note(p, "router", b->router, b->T, m->E, 0);
-    (m->sigmoid ? ts_moe_router_sigmoid : ts_moe_router_softmax)(
-        &(ts_moe_router_args){.T = b->T,
-                              .E = m->E,
-                              .k = m->k,
-                              .renorm = m->renorm,
-                              .groups = m->groups,
-                              .topk_groups = m->topk_groups,
-                              .scale = m->scale,
-                              .logits = b->router,
-                              .bias = p->m->layer[p->layer].router_bias,
-                              .weight = b->weight,
-                              .score = b->score});
+    (m->sigmoid ? ts_moe_router_sigmoid
+                : ts_moe_router_softmax)(&(ts_moe_router_args){.T = b->T,
+                                                               .E = m->E,
+                                                               .k = m->k,
+                                                               .renorm = m->renorm,
+                                                               .groups = m->groups,
+                                                               .topk_groups = m->topk_groups,
+                                                               .scale = m->scale,
+                                                               .logits = b->router,
+                                                               .bias = p->m->layer[p->layer].router_bias,
+                                                               .weight = b->weight,
+                                                               .score = b->score});
     ts_note(p, "expert_weight", b->weight, b->T, m->E, 0);
 }
 
@@ -32,8 +32,8 @@ static void experts(const ts_pass *p, int64_t t)
     for (int64_t e = 0; e < E; e++)
         if (weight[e] != 0)
             ts_mlp(p, &w->expert_gate[e], &w->expert_up[e], &w->expert_down[e], b->x + t * C, 1, b->expert + e * C);
-    ts_moe_accumulate(
-        &(ts_moe_accumulate_args){.T = 1, .E = E, .C = C, .weight = weight, .x = b->expert, .y = b->branch + t * C});
+    ts_moe_accumulate(&(ts_moe_accumulate_args){
+        .T = 1, .E = E, .C = C, .weight = weight, .x = b->expert, .y = b->branch + t * C});
 }
 
 /* branch += the shared expert's output, times sigmoid(gate x) where there is a gate. */

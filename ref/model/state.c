@@ -97,8 +97,8 @@ static ts_status put_kv(const ts_config *c, const ts_kv *kv, int64_t pos, const 
         return ts_no_memory(err, (size_t)(2 * n) * sizeof *rows);
     lay_rows(c, pos, k, latent ? c->rank : width, 0, width, rows);
     lay_rows(c, pos, v, latent ? c->Dr : width, latent ? c->rank : 0, width, latent ? rows : rows + n);
-    ts_kv_store(&(ts_kv_store_args){
-        .T = pos, .Hkv = c->Hkv, .D = width, .pos = 0, .k = rows, .v = rows + n, .kv = *kv});
+    ts_kv_store(
+        &(ts_kv_store_args){.T = pos, .Hkv = c->Hkv, .D = width, .pos = 0, .k = rows, .v = rows + n, .kv = *kv});
     free(rows);
     return TS_OK;
 }

@@ -65,12 +65,11 @@ ts_status ts_work_new(const ts_ref_model *m, int64_t T, ts_work *w, ts_error *er
 void ts_work_free(ts_work *w)
 {
     ts_real *reals[] = {
-        w->h,      w->x,      w->branch,     w->qkv,  w->conv,   w->q,         w->k,       w->v,
-        w->a,      w->b,      w->g,          w->beta, w->z,      w->o,         w->gated,   w->qg,
-        w->aq,     w->gate,   w->ak,         w->av,   w->attn,   w->gate_proj, w->up_proj, w->act,
-        w->cos,    w->sin,    w->step,       w->sum,  w->narrow, w->wide_q,    w->wide_k,  w->grouped,
-        w->low,    w->f,      w->decay,      w->row,  w->latent, w->router,    w->weight,  w->score,
-        w->expert, w->shared, w->shared_key,
+        w->h,      w->x,      w->branch, w->qkv,       w->conv,    w->q,      w->k,          w->v,     w->a,
+        w->b,      w->g,      w->beta,   w->z,         w->o,       w->gated,  w->qg,         w->aq,    w->gate,
+        w->ak,     w->av,     w->attn,   w->gate_proj, w->up_proj, w->act,    w->cos,        w->sin,   w->step,
+        w->sum,    w->narrow, w->wide_q, w->wide_k,    w->grouped, w->low,    w->f,          w->decay, w->row,
+        w->latent, w->router, w->weight, w->score,     w->expert,  w->shared, w->shared_key,
     };
     for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
         free(reals[i]);

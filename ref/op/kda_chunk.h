@@ -1,10 +1,9 @@
 /* Kimi Delta Attention in its chunk form, for any exponential: kda_chunk and kda_chunk_exp2 say which.
  *
- * With a decay per channel no factor can leave the dots of keys, and exp(-G) alone overflows. So a chunk is cut into
- * blocks of SUB rows, and a dot between row i and an earlier row j is taken
- *   in one block:       sum_d x_id k_jd exp(G_id - G_jd)
- *   across blocks:      sum_d (x_id exp(G_id - G_nd)) (k_jd exp(G_nd - G_jd)), n the first row of i's block:
- * for gates <= 0 no exponent is ever positive, however strong they are. */
+ * With a decay per channel no factor can leave the dots of keys, and exp(-G) alone overflows. So a chunk is cut
+ * into blocks of SUB rows, and a dot between row i and an earlier row j is taken in one block:       sum_d x_id
+ * k_jd exp(G_id - G_jd) across blocks:      sum_d (x_id exp(G_id - G_nd)) (k_jd exp(G_nd - G_jd)), n the first row
+ * of i's block: for gates <= 0 no exponent is ever positive, however strong they are. */
 #ifndef TS_OP_KDA_CHUNK_H
 #define TS_OP_KDA_CHUNK_H
 
@@ -58,7 +57,8 @@ static inline bool ts_kda_channels(ts_kda_part *c, int64_t x0)
     return c->m > 0;
 }
 
-/* A_ij = sum_d (beta_i k_id) k_jd decay, P_ij = sum_d q_id k_jd decay, factored as said above: the channels at hand. */
+/* A_ij = sum_d (beta_i k_id) k_jd decay, P_ij = sum_d q_id k_jd decay, factored as said above: the channels at
+ * hand. */
 static inline void ts_kda_pair(ts_kda_part *c, int64_t i, int64_t j)
 {
     const int64_t n = i / TS_KDA_SUB * TS_KDA_SUB;

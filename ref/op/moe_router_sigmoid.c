@@ -20,16 +20,22 @@ static void leave_groups(const ts_moe_router_args *a, ts_real *choice, ts_real *
             choice[e] = -(ts_real)INFINITY;
 }
 
+static void spoil(ts_real *x, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        x[i] = (ts_real)NAN;
+}
+
 /* One row: w holds the choices first, then the weights. */
 static void route(const ts_moe_router_args *a, const ts_real *x, ts_real *w, ts_real *score)
 {
     for (int64_t e = 0; e < a->E; e++)
         w[e] = ts_sigmoid(x[e]) + a->bias[e];
-    if (ts_moe_is_nan(w, a->E))
-        for (int64_t e = 0; e < a->E; e++)
-            w[e] = (ts_real)NAN;
-    if (ts_moe_is_nan(w, a->E))
+    if (ts_moe_is_nan(w, a->E)) {
+        spoil(w, a->E);
+        spoil(score, a->groups);
         return;
+    }
     leave_groups(a, w, score);
     const ts_moe_rank last = ts_moe_kth(w, a->E, a->k);
     for (int64_t e = 0; e < a->E; e++) {
@@ -51,9 +57,9 @@ static void route(const ts_moe_router_args *a, const ts_real *x, ts_real *w, ts_
  * The bias decides who is kept and never enters a weight. Ties: the lower group, the lower id. Experts of groups
  * that do not stay are out whatever the sign of their choice; if fewer than k are left, those are kept.
  *
- * logits, weight [T,E]; bias [E]; score [T,groups]; weight is 0 for experts that are not kept. Rounded: sigmoid, s + bias, the sum of
- * two choices; the sum of s kept (ascending by id from +0), with 1e-20, the quotient, the product with scale. A NaN
- * choice makes all weights of the row NaN. */
+ * logits, weight [T,E]; bias [E]; score [T,groups]; weight is 0 for experts that are not kept. Rounded: sigmoid, s
+ * + bias, the sum of two choices; the sum of s kept (ascending by id from +0), with 1e-20, the quotient, the
+ * product with scale. A NaN choice makes all weights and scores of the row NaN. */
 void ts_moe_router_sigmoid(const ts_moe_router_args *a)
 {
     for (int64_t t = 0; t < a->T; t++)

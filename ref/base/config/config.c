@@ -19,9 +19,9 @@ static const struct {
     ts_family family;
     bool moe;
 } types[] = {
-    {"qwen3_5", TS_FAMILY_QWEN35, false},     {"qwen3_5_text", TS_FAMILY_QWEN35, false},
-    {"qwen3_5_moe", TS_FAMILY_QWEN35, true},  {"qwen3_5_moe_text", TS_FAMILY_QWEN35, true},
-    {"qwen3_next", TS_FAMILY_NEXT, true},     {"kimi_linear", TS_FAMILY_KIMI, true},
+    {"qwen3_5", TS_FAMILY_QWEN35, false},    {"qwen3_5_text", TS_FAMILY_QWEN35, false},
+    {"qwen3_5_moe", TS_FAMILY_QWEN35, true}, {"qwen3_5_moe_text", TS_FAMILY_QWEN35, true},
+    {"qwen3_next", TS_FAMILY_NEXT, true},    {"kimi_linear", TS_FAMILY_KIMI, true},
 };
 
 const cJSON *ts_config_item(const cJSON *o, const char *key)

@@ -18,7 +18,7 @@ typedef enum {
 
 /* Mixtures of experts; E = 0: there are none. */
 typedef struct {
-    int64_t E, k, I, shared;     /* experts, kept of a token, intermediate of each and of the shared one (0: none) */
+    int64_t E, k, I, shared; /* experts, kept of a token, intermediate of each and of the shared one (0: none) */
     int64_t groups, topk_groups; /* 1, 1 unless Kimi */
     double scale;                /* of the weights */
     bool renorm, sigmoid;        /* weights add up to 1 before scale; router: sigmoid and a bias, else softmax */

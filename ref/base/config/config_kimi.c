@@ -79,8 +79,8 @@ static ts_status read_lists(const source *s, const cJSON *linear, ts_config *c)
     for (int64_t i = 0; i < c->layers && status == TS_OK; i++)
         if (named[i] != 1)
             status = ts_fail(s->err, TS_BAD, s->file, "linear_attn_config",
-                             "layer %lld is named %d times by full_attn_layers and kda_layers", (long long)(i + !zero),
-                             named[i]);
+                             "layer %lld is named %d times by full_attn_layers and kda_layers",
+                             (long long)(i + !zero), named[i]);
     return status;
 }
 

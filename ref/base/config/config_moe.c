@@ -19,7 +19,8 @@ static ts_status read_dense_list(const source *s, ts_config *c)
     if (!cJSON_IsArray(list))
         return bad(s, "mlp_only_layers", "must be a list");
     for (const cJSON *i = list->child; i != NULL; i = i->next) {
-        if (!cJSON_IsNumber(i) || i->valuedouble != (double)i->valueint || i->valueint < 0 || i->valueint >= c->layers)
+        if (!cJSON_IsNumber(i) || i->valuedouble != (double)i->valueint || i->valueint < 0 ||
+            i->valueint >= c->layers)
             return bad(s, "mlp_only_layers", "must hold numbers of layers");
         c->moe.layer[i->valueint] = false;
     }
@@ -30,8 +31,7 @@ static ts_status read_dense_list(const source *s, ts_config *c)
 static ts_status read_qwen_layers(const source *s, ts_config *c)
 {
     int64_t step = 1;
-    ts_status status =
-        ts_json_opt_int(s->file, s->text, "decoder_sparse_step", 1, TS_MAX_LAYERS, &step, s->err);
+    ts_status status = ts_json_opt_int(s->file, s->text, "decoder_sparse_step", 1, TS_MAX_LAYERS, &step, s->err);
     for (int64_t i = 0; i < c->layers; i++)
         c->moe.layer[i] = (i + 1) % step == 0;
     return status == TS_OK ? read_dense_list(s, c) : status;
@@ -64,8 +64,7 @@ static ts_status read_kimi_layers(const source *s, ts_config *c)
     int64_t first = 0, every = 1;
     if (list != NULL)
         return cJSON_IsArray(list) ? read_type_list(s, list, c) : bad(s, "mlp_layer_types", "must be a list");
-    ts_status status =
-        ts_json_int(s->file, s->text, "first_k_dense_replace", 0, TS_MAX_LAYERS, &first, s->err);
+    ts_status status = ts_json_int(s->file, s->text, "first_k_dense_replace", 0, TS_MAX_LAYERS, &first, s->err);
     if (status == TS_OK)
         status = ts_json_opt_int(s->file, s->text, "moe_layer_freq", 1, TS_MAX_LAYERS, &every, s->err);
     for (int64_t i = 0; i < c->layers; i++)
@@ -127,7 +126,8 @@ ts_status ts_config_moe(const source *s, ts_config *c)
     bool kimi = c->family == TS_FAMILY_KIMI;
     ts_status status = ts_json_int(s->file, s->text, "num_experts", 1, TS_MAX_EXPERTS, &m->E, s->err);
     if (status == TS_OK)
-        status = read_either(s, kimi ? "num_experts_per_token" : "num_experts_per_tok", "num_experts_per_tok", &m->k);
+        status = read_either(s, kimi ? "num_experts_per_token" : "num_experts_per_tok", "num_experts_per_tok",
+                             &m->k);
     if (status == TS_OK && m->k > m->E)
         status = ts_fail(s->err, TS_BAD, s->file, "num_experts_per_tok", "%lld, but there are %lld experts",
                          (long long)m->k, (long long)m->E);

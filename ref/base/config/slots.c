@@ -119,7 +119,8 @@ static int64_t size_one(const ts_config *c)
     {                                                           \
 #field, name, other, where, N, K, offsetof(type, field) \
     }
-#define LAYER(where, field, name, other, N, K) SLOT(TS_PLACE_##where, ts_layer, field, name, other, size_##N, size_##K)
+#define LAYER(where, field, name, other, N, K) \
+    SLOT(TS_PLACE_##where, ts_layer, field, name, other, size_##N, size_##K)
 #define VECTOR(where, field, name, other, N) SLOT(TS_PLACE_##where, ts_layer, field, name, other, size_##N, NULL)
 
 /* clang-format off */

@@ -169,7 +169,7 @@ static ts_status bind_matrix(loader *l, const ts_slot *s)
 static ts_status bind_three_convs(loader *l, int64_t channels, ts_vector *out)
 {
     static const char *const stream[3] = {"self_attn.q_conv1d.weight", "self_attn.k_conv1d.weight",
-                                        "self_attn.v_conv1d.weight"};
+                                          "self_attn.v_conv1d.weight"};
     const int64_t W = l->w->cfg.W, dim[3] = {channels / 3, 1, W}, n = channels / 3 * W;
     char name[NAME];
     ts_status status = TS_OK;

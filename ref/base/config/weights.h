@@ -21,13 +21,14 @@ typedef struct {
     ts_matrix in_qkv, in_z, in_b, in_a, out;  /* Gated DeltaNet: [CD,C] [VD,C] [Hv,C] [Hv,C] [C,VD] */
     ts_matrix in_qkvz, in_ba;                 /* the same by key head (Qwen3-Next): [CD+VD,C] [2*Hv,C] */
     ts_vector conv, A_log, dt_bias, gdn_norm; /* [CD*W] [Hv] [Hv], of KDA [Hv*Dk], [Dv] */
-    ts_matrix q_proj, k_proj, v_proj, o_proj; /* full: [2*Hq*D,C] [Hkv*D,C] [Hkv*D,C] [C,Hq*D]; KDA: q, k, v [VD,C] */
-    ts_vector q_norm, k_norm;                 /* [D] */
-    ts_matrix f_a, f_b, g_a, g_b;             /* KDA: [Dk,C] [VD,Dk] [Dk,C] [VD,Dk]; its beta is in_b */
-    ts_matrix kv_a, kv_b;                     /* latent attention: [rank+Dr,C] [Hq*(Dn+Dm),rank]; q_proj [Hq*(Dn+Dr),C] */
-    ts_vector kv_a_norm;                      /* [rank] */
-    ts_matrix router, shared_gate;            /* experts: [E,C] [1,C] */
-    ts_vector router_bias;                    /* [E] */
+    ts_matrix q_proj, k_proj, v_proj,
+        o_proj;                    /* full: [2*Hq*D,C] [Hkv*D,C] [Hkv*D,C] [C,Hq*D]; KDA: q, k, v [VD,C] */
+    ts_vector q_norm, k_norm;      /* [D] */
+    ts_matrix f_a, f_b, g_a, g_b;  /* KDA: [Dk,C] [VD,Dk] [Dk,C] [VD,Dk]; its beta is in_b */
+    ts_matrix kv_a, kv_b;          /* latent attention: [rank+Dr,C] [Hq*(Dn+Dm),rank]; q_proj [Hq*(Dn+Dr),C] */
+    ts_vector kv_a_norm;           /* [rank] */
+    ts_matrix router, shared_gate; /* experts: [E,C] [1,C] */
+    ts_vector router_bias;         /* [E] */
     ts_matrix shared_gate_proj, shared_up_proj, shared_down_proj; /* [shared,C] [shared,C] [C,shared] */
     ts_matrix *expert_gate, *expert_up, *expert_down;             /* [moe.E] of [moe.I,C] [moe.I,C] [C,moe.I] */
 } ts_layer;
