@@ -53,6 +53,8 @@ void ts_gdn_step(const ts_gdn_args *a);
 void ts_gdn_step_ggml(const ts_gdn_args *a);
 void ts_gdn_chunk(const ts_gdn_args *a);
 void ts_gdn_chunk64(const ts_gdn_args *a);
+void ts_gdn_lazy_rows(const ts_gdn_lazy_rows_args *a);
+void ts_gdn_lazy_commit(const ts_gdn_lazy_commit_args *a);
 void ts_kda_gates(const ts_kda_gates_args *a);
 void ts_kda_gates_bounded(const ts_kda_gates_args *a);
 void ts_kda_step(const ts_gdn_args *a);

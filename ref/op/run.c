@@ -11,6 +11,12 @@ static void map(ts_real (*f)(ts_real), const ts_map_args *a)
 static void run_kimi_and_sparse(ts_op_id id, const void *args)
 {
     switch (id) {
+    case TS_OP_GDN_LAZY_ROWS:
+        ts_gdn_lazy_rows(args);
+        break;
+    case TS_OP_GDN_LAZY_COMMIT:
+        ts_gdn_lazy_commit(args);
+        break;
     case TS_OP_KDA_GATES:
         ts_kda_gates(args);
         break;

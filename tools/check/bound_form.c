@@ -10,6 +10,11 @@ static ts_status bound_kimi_and_sparse(ts_op_id op, const void *a, const float *
     case TS_OP_KDA_GATES_BOUNDED:
         ts_bound_kda_gates(a, op == TS_OP_KDA_GATES_BOUNDED, field, bound);
         break;
+    case TS_OP_GDN_LAZY_ROWS:
+        return ts_bound_gdn_lazy_rows(a, field, bound, err);
+    case TS_OP_GDN_LAZY_COMMIT:
+        ts_bound_gdn_lazy_commit(a, state, bound);
+        break;
     case TS_OP_KDA_STEP:
         return ts_bound_kda_step(a, state, field, bound, err);
     case TS_OP_GDN_CHUNK:

@@ -39,6 +39,8 @@ ts_status ts_bound_kda_step(const ts_gdn_args *a, const float *state, const char
 typedef enum { TS_CHUNK_GDN64, TS_CHUNK_GDN, TS_CHUNK_KDA, TS_CHUNK_KDA_EXP2 } ts_chunk_form;
 ts_status ts_bound_chunk(const ts_gdn_args *a, ts_chunk_form form, const float *state, const char *field,
                          double *bound, ts_error *err);
+ts_status ts_bound_gdn_lazy_rows(const ts_gdn_lazy_rows_args *a, const char *field, double *bound, ts_error *err);
+void ts_bound_gdn_lazy_commit(const ts_gdn_lazy_commit_args *a, const float *state, double *bound);
 void ts_bound_kda_gates(const ts_kda_gates_args *a, bool bounded, const char *field, double *bound);
 
 ts_status ts_bound_moe_router_softmax(const ts_moe_router_args *a, double *bound, ts_error *err);

@@ -90,6 +90,21 @@ typedef struct {
     ts_real *state, *o;
 } ts_gdn_args;
 
+/* Rows of a chunk kept to be committed later: k [T,Hk,Dk], v [T,Hv,Dv], g, beta [T,Hv] -> u [T,Hv,Dv], w [T,Hv,Dk],
+ * G [T,Hv], T at most TS_MOST_CHUNK */
+typedef struct {
+    int64_t T, Hk, Hv, Dk, Dv;
+    const ts_real *k, *v, *g, *beta;
+    ts_real *u, *w, *G;
+} ts_gdn_lazy_rows_args;
+
+/* The first `kept` of T such rows go into state [Hv,Dk,Dv] */
+typedef struct {
+    int64_t T, Hk, Hv, Dk, Dv, kept;
+    const ts_real *k, *u, *w, *G;
+    ts_real *state;
+} ts_gdn_lazy_commit_args;
+
 /* x, z, y [T,H,D]; w [D] */
 typedef struct {
     int64_t T, H, D;
