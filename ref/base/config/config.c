@@ -405,3 +405,8 @@ bool ts_config_is_stop(const ts_config *c, int32_t id)
             return true;
     return false;
 }
+
+bool ts_config_is_dense(const ts_config *c)
+{
+    return c->family == TS_FAMILY_QWEN35 && c->moe.E == 0;
+}
