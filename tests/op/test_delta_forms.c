@@ -170,6 +170,31 @@ static void a_chunk_of_64_is_chunk64(void **state)
     assert_memory_equal(a.state, b.state, sizeof a.state);
 }
 
+/* A sequence cut where chunks end gives the same bits: chunks are as long as they were asked to be. */
+static void cuts_between_chunks(ts_op_id op, bool kda, int64_t chunk)
+{
+    static sequence whole, parts;
+    make(&whole, 150, -0.3, kda, 19);
+    parts = whole;
+    run(&whole, op, kda, chunk);
+    for (int64_t t = 0; t < 150; t += chunk) {
+        ts_gdn_args a = args(&parts, kda, chunk, t, 150 - t < chunk ? 150 - t : chunk);
+        ts_ref32.op(op, &a);
+    }
+    assert_memory_equal(whole.o, parts.o, 150 * DV * sizeof *whole.o);
+    assert_memory_equal(whole.state, parts.state, sizeof whole.state);
+}
+
+static void chunks_have_their_length(void **state)
+{
+    (void)state;
+    const int64_t chunk[] = {1, 8, 32, 128};
+    for (size_t i = 0; i < sizeof chunk / sizeof *chunk; i++) {
+        cuts_between_chunks(TS_OP_GDN_CHUNK, false, chunk[i]);
+        cuts_between_chunks(TS_OP_KDA_CHUNK, true, chunk[i]);
+    }
+}
+
 /* A state after each token, kept as copies, is the state of as many single tokens. */
 static void snapshots_are_states(void **state)
 {
@@ -291,7 +316,7 @@ int main(void)
         cmocka_unit_test(kda_with_one_gate_is_gdn),     cmocka_unit_test(a_chunk_of_64_is_chunk64),
         cmocka_unit_test(gdn_chunks_are_near_the_step), cmocka_unit_test(kda_chunks_are_near_the_step),
         cmocka_unit_test(snapshots_are_states),         cmocka_unit_test(late_rows_are_a_chunk),
-        cmocka_unit_test(dense_matrices_agree),
+        cmocka_unit_test(dense_matrices_agree),         cmocka_unit_test(chunks_have_their_length),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
