@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "bench/contest.h"
@@ -61,16 +62,19 @@ static int parse(int argc, char **argv, settings *s)
     return ts_options_parse(argc, argv, &c);
 }
 
-/* Not after an hour of timing. */
-static ts_status check_folder(const char *path, ts_error *err)
+/* Whether a file can be put there: said before an hour of timing, not after it. */
+static ts_status check_target(const char *path, ts_error *err)
 {
     char folder[512];
+    struct stat st;
     const char *slash = path ? strrchr(path, '/') : NULL;
     size_t n = slash ? (size_t)(slash - path) + 1 : 0;
     if (!path)
         return TS_OK;
     if (n >= sizeof folder)
         return ts_fail(err, TS_BAD, path, NULL, "the path is too long");
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        return ts_fail(err, TS_BAD, path, NULL, "cannot write: %s", strerror(EISDIR));
     snprintf(folder, sizeof folder, "%.*s", n ? (int)n : 1, n ? path : ".");
     return access(folder, W_OK) == 0 ? TS_OK
                                      : ts_fail(err, TS_BAD, path, NULL, "cannot write: %s", strerror(errno));
@@ -91,8 +95,8 @@ static ts_status check(settings *s, ts_error *err)
         return ts_fail(err, TS_USAGE, NULL, "--tolerance", "from 0 to below 1");
     if (s->model && (s->o.op || s->o.schedule || s->o.shape))
         return ts_fail(err, TS_USAGE, NULL, "--model", "times the whole engine, not one operation");
-    ts_status status = check_folder(s->json, err);
-    return status ? status : check_folder(s->plot, err);
+    ts_status status = check_target(s->json, err);
+    return status ? status : check_target(s->plot, err);
 }
 
 static ts_status save_plot(const ts_result *r, const char *path, ts_error *err)

@@ -10,6 +10,7 @@
 #include "base/scratch.h"
 #include "config/gguf_config.h"
 #include "config/weights.h"
+#include "format/block.h"
 #include "format/json.h"
 
 #define GOLDEN "golden/models/tiny-qwen35/tiny-qwen35-mtp-q4_k_m.gguf"
@@ -228,6 +229,21 @@ static void infinite_scale(void **state)
     assert_non_null(strstr(err.reason, "finite"));
 }
 
+/* Q8_1 has two f16 numbers; Q8_K's one is an f32, whose byte 1 is mantissa. */
+static void scales_of_activation_blocks(void **state)
+{
+    (void)state;
+    uint8_t block[292] = {0};
+    block[1] = 0x7c;
+    assert_true(ts_block_scales_finite(TS_W_Q8_K, block, 1));
+    block[2] = 0x80;
+    block[3] = 0x7f;
+    assert_false(ts_block_scales_finite(TS_W_Q8_K, block, 1));
+    block[1] = 0;
+    block[3] = 0x7c;
+    assert_false(ts_block_scales_finite(TS_W_Q8_1, block, 1));
+}
+
 /* The golden file with one name changed. */
 static void assert_renamed(const char *from, const char *to, const char *tensor, const char *reason)
 {
@@ -258,9 +274,10 @@ static void prediction_blocks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads),          cmocka_unit_test(architectures), cmocka_unit_test(absent),
-        cmocka_unit_test(values),         cmocka_unit_test(slots),         cmocka_unit_test(prediction_blocks),
-        cmocka_unit_test(infinite_scale),
+        cmocka_unit_test(reads),          cmocka_unit_test(architectures),
+        cmocka_unit_test(absent),         cmocka_unit_test(values),
+        cmocka_unit_test(slots),          cmocka_unit_test(prediction_blocks),
+        cmocka_unit_test(infinite_scale), cmocka_unit_test(scales_of_activation_blocks),
     };
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

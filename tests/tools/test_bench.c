@@ -230,6 +230,7 @@ static void errors(void **state)
     fails(TS_USAGE, "below 1", "--tolerance", "1", NULL, NULL);
     fails(TS_USAGE, "not one operation", "--model", TINY, "--op", "exp");
     fails(TS_BAD, "cannot write", "--op", "exp", "--json", "/nonexistent/a.json");
+    fails(TS_BAD, "Is a directory", "--op", "nope", "--json", "/tmp"); /* said before anything is timed */
     fails(TS_BAD, "/nonexistent", "--model", "/nonexistent", NULL, NULL);
     fails(TS_BAD, "/nonexistent/libggml-base.so", "--peer-ggml", "/nonexistent", "--op", "exp");
     folder_file(&dir, "libggml-base.so", base);

@@ -54,23 +54,27 @@ int64_t ts_block_row_bytes(const ts_matrix *w)
     return w->K / type->elements * type->bytes;
 }
 
-/* Where a block holds f16 numbers: at byte 0 and perhaps 2, but Q6_K's at its end; MXFP4 has none. */
+/* Where a block holds f16 numbers: at byte 0 and perhaps 2, but Q6_K's at its end. MXFP4 has none; Q8_K has an f32,
+ * of which the upper half is finite exactly if the number is, by another mask. */
 static int halves(ts_weight_format format, int at[2])
 {
-    at[0] = format == TS_W_Q6_K ? 208 : 0;
+    at[0] = format == TS_W_Q6_K ? 208 : format == TS_W_Q8_K ? 2 : 0;
     at[1] = 2;
     if (format == TS_W_MXFP4)
         return 0;
-    return format == TS_W_Q4_1 || format == TS_W_Q5_1 || format == TS_W_Q4_K || format == TS_W_Q5_K ? 2 : 1;
+    const bool two = format == TS_W_Q4_1 || format == TS_W_Q5_1 || format == TS_W_Q8_1 || format == TS_W_Q4_K ||
+                     format == TS_W_Q5_K;
+    return two ? 2 : 1;
 }
 
 bool ts_block_scales_finite(ts_weight_format format, const void *blocks, int64_t n)
 {
     int at[2], count = halves(format, at);
+    const int exponent = format == TS_W_Q8_K ? 0x7f80 : 0x7c00;
     const uint8_t *b = blocks;
     for (int64_t i = 0; i < n; i++, b += ts_block_type(format)->bytes)
         for (int h = 0; h < count; h++)
-            if ((b[at[h] + 1] & 0x7c) == 0x7c)
+            if (((b[at[h] + 1] << 8 | b[at[h]]) & exponent) == exponent)
                 return false;
     return true;
 }
