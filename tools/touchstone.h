@@ -64,6 +64,10 @@
  *   matmul_dot32                       ts_matmul_args
  *   quantize_a64 matmul_a64s8          ts_quantize_a64_args, ts_matmul_a64s8_args
  *       integer products of activation codes and MLX weight codes
+ *   quantize_w8a8 quantize_w8a8_f16div ts_quantize_w8a8_args
+ *   matmul_w8a8 matmul_w8a8_bias matmul_w8a8_unfused matmul_w8a8_unfused_chain
+ *                                      ts_matmul_w8a8_args
+ *       8-bit weights and activations with f16 results, as Apple's neural engine has them
  *   rmsnorm_a64 gate_up_a64s8          ts_rmsnorm_a64_args, ts_gate_up_a64s8_args
  *   qkv_conv_a64s8                     ts_qkv_conv_a64s8_args
  *       the above in a row, as fused kernels compute them */

@@ -82,6 +82,12 @@ void ts_matmul_mlx(const ts_matmul_args *a);
 void ts_matmul_mlx_bf16(const ts_matmul_args *a);
 void ts_matmul_ggml(const ts_matmul_ggml_args *a);
 void ts_matmul_ggml_x86(const ts_matmul_ggml_args *a);
+void ts_quantize_w8a8(const ts_quantize_w8a8_args *a);
+void ts_quantize_w8a8_f16div(const ts_quantize_w8a8_args *a);
+void ts_matmul_w8a8(const ts_matmul_w8a8_args *a);
+void ts_matmul_w8a8_bias(const ts_matmul_w8a8_args *a);
+void ts_matmul_w8a8_unfused(const ts_matmul_w8a8_args *a);
+void ts_matmul_w8a8_unfused_chain(const ts_matmul_w8a8_args *a);
 void ts_quantize_a64(const ts_quantize_a64_args *a);
 void ts_matmul_a64s8(const ts_matmul_a64s8_args *a);
 

@@ -7,6 +7,33 @@ static void map(ts_real (*f)(ts_real), const ts_map_args *a)
         a->y[i] = f(a->x[i]);
 }
 
+/* The forms of Apple's neural engine. */
+static void run_w8a8(ts_op_id id, const void *args)
+{
+    switch (id) {
+    case TS_OP_QUANTIZE_W8A8:
+        ts_quantize_w8a8(args);
+        break;
+    case TS_OP_QUANTIZE_W8A8_F16DIV:
+        ts_quantize_w8a8_f16div(args);
+        break;
+    case TS_OP_MATMUL_W8A8:
+        ts_matmul_w8a8(args);
+        break;
+    case TS_OP_MATMUL_W8A8_BIAS:
+        ts_matmul_w8a8_bias(args);
+        break;
+    case TS_OP_MATMUL_W8A8_UNFUSED:
+        ts_matmul_w8a8_unfused(args);
+        break;
+    case TS_OP_MATMUL_W8A8_UNFUSED_CHAIN:
+        ts_matmul_w8a8_unfused_chain(args);
+        break;
+    default:
+        break;
+    }
+}
+
 /* What Kimi Linear and sparse models add. */
 static void run_kimi_and_sparse(ts_op_id id, const void *args)
 {
@@ -54,6 +81,7 @@ static void run_kimi_and_sparse(ts_op_id id, const void *args)
         ts_mla_absorbed(args);
         break;
     default:
+        run_w8a8(id, args);
         break;
     }
 }

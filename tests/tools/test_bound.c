@@ -91,6 +91,10 @@ static void build_i8(built *b, const ts_field *f, int64_t n)
 static void build_i32(built *b, const inputs *in, const ts_field *f, int64_t n)
 {
     int32_t *x = own(b, n, sizeof *x);
+    if (f->role != TS_IN) {
+        put(b, f->offset, x, own(b, n, sizeof *x));
+        return;
+    }
     for (int64_t i = 0; i < n; i++)
         if (in->op == TS_OP_EMBED)
             x[i] = (int32_t)(i * 7 % in->dim[1]);
@@ -205,6 +209,9 @@ static void pair(const built *b, const ts_field *f, int64_t i, double *x, double
     if (f->kind == TS_FIELD_I8) {
         *x = ((const int8_t *)array(&b->args32, f))[i];
         *ref = ((const int8_t *)array(&b->args64, f))[i];
+    } else if (f->kind == TS_FIELD_I32) {
+        *x = ((const int32_t *)array(&b->args32, f))[i];
+        *ref = ((const int32_t *)array(&b->args64, f))[i];
     } else {
         *x = (double)((const float *)array(&b->args32, f))[i];
         *ref = ((const double *)array(&b->args64, f))[i];

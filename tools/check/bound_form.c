@@ -1,6 +1,30 @@
 /* The bounds of the forms that only the reference computes, by name. */
 #include "check/bound_op.h"
 
+/* The forms of Apple's neural engine. */
+static ts_status bound_w8a8(ts_op_id op, const void *a, const char *field, double *bound, ts_error *err)
+{
+    switch (op) {
+    case TS_OP_QUANTIZE_W8A8:
+    case TS_OP_QUANTIZE_W8A8_F16DIV:
+        ts_bound_quantize_w8a8(a, bound);
+        break;
+    case TS_OP_MATMUL_W8A8:
+    case TS_OP_MATMUL_W8A8_BIAS:
+        ts_bound_matmul_w8a8(a, op == TS_OP_MATMUL_W8A8_BIAS, field, bound);
+        break;
+    case TS_OP_MATMUL_W8A8_UNFUSED:
+        ts_bound_matmul_w8a8_unfused(a, bound);
+        break;
+    case TS_OP_MATMUL_W8A8_UNFUSED_CHAIN:
+        ts_bound_matmul_w8a8_unfused_chain(a, bound);
+        break;
+    default:
+        return ts_fail(err, TS_USAGE, NULL, field, "operation %d has no bound", (int)op);
+    }
+    return TS_OK;
+}
+
 /* What Kimi Linear and sparse models add. */
 static ts_status bound_kimi_and_sparse(ts_op_id op, const void *a, const float *state, const char *field,
                                        double *bound, ts_error *err)
@@ -37,7 +61,7 @@ static ts_status bound_kimi_and_sparse(ts_op_id op, const void *a, const float *
         ts_bound_row_gate(a, bound);
         break;
     default:
-        return ts_fail(err, TS_USAGE, NULL, field, "operation %d has no bound", (int)op);
+        return bound_w8a8(op, a, field, bound, err);
     }
     return TS_OK;
 }

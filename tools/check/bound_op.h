@@ -54,6 +54,11 @@ ts_status ts_bound_attention_merge(const ts_attention_merge_args *a, const char 
 ts_status ts_bound_mla_attention(const ts_mla_args *a, const char *field, double *bound, ts_error *err);
 ts_status ts_bound_mla_absorbed(const ts_mla_args *a, const char *field, double *bound, ts_error *err);
 
+void ts_bound_quantize_w8a8(const ts_quantize_w8a8_args *a, double *bound);
+void ts_bound_matmul_w8a8(const ts_matmul_w8a8_args *a, bool bias, const char *field, double *bound);
+void ts_bound_matmul_w8a8_unfused(const ts_matmul_w8a8_args *a, double *bound);
+void ts_bound_matmul_w8a8_unfused_chain(const ts_matmul_w8a8_args *a, double *bound);
+
 /* Forms that other engines compute. */
 ts_status ts_bound_form(ts_op_id op, const void *a, const float *state, const char *field, double *bound,
                         ts_error *err);

@@ -231,6 +231,25 @@ typedef struct {
     ts_real *y;
 } ts_matmul_a64s8_args;
 
+/* x [T,K] -> code [T,K]; sx: the one scale of all activations, positive */
+typedef struct {
+    int64_t T, K;
+    double sx;
+    const ts_real *x;
+    int8_t *code;
+} ts_quantize_w8a8_args;
+
+/* y [T,N] from codes [T,K] and w [N,K]; sw [S]: a scale per output (S = N) or one (S = 1), S divides N. bias [N], of
+ * matmul_w8a8_bias. acc [T,N]: the integer sums, of those that have them. */
+typedef struct {
+    int64_t T, N, K, S;
+    double sx;
+    const int8_t *code, *w;
+    const ts_real *sw, *bias;
+    int32_t *acc;
+    ts_real *y;
+} ts_matmul_w8a8_args;
+
 /* rmsnorm, then quantize_a64: x[T,n], w[n] -> code[T,n], step[T,n/64], sum[T,n/64]. Inner: y[T,n], the norm */
 typedef struct {
     int64_t T, n, centred;

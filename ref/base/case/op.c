@@ -77,6 +77,17 @@
         {REAL(ts_matmul_ggml_args, x, TS_IN, "T", "K"), FIELD(ts_matmul_ggml_args, w, TS_IN, TS_FIELD_MATRIX, "N", "K"), \
          FIELD(ts_matmul_ggml_args, block, TS_OUT, TS_FIELD_I8, "T", "B"), REAL(ts_matmul_ggml_args, y, TS_OUT, "T", "N")}, "N", "K%32", true}
 
+#define QUANTIZE_W8A8_OP(op, file) \
+    [op] = {file, "elementwise", 1, sizeof(ts_quantize_w8a8_args), \
+        {DIM(ts_quantize_w8a8_args, T), DIM(ts_quantize_w8a8_args, K)}, {DIM(ts_quantize_w8a8_args, sx)}, \
+        {REAL(ts_quantize_w8a8_args, x, TS_IN, "T", "K"), FIELD(ts_quantize_w8a8_args, code, TS_OUT, TS_FIELD_I8, "T", "K")}, "T", "", true}
+#define MATMUL_W8A8_OP(op, file, how, ...) \
+    [op] = {file, how, 1, sizeof(ts_matmul_w8a8_args), \
+        {DIM(ts_matmul_w8a8_args, T), DIM(ts_matmul_w8a8_args, N), DIM(ts_matmul_w8a8_args, K), DIM(ts_matmul_w8a8_args, S)}, \
+        {DIM(ts_matmul_w8a8_args, sx)}, \
+        {FIELD(ts_matmul_w8a8_args, code, TS_IN, TS_FIELD_I8, "T", "K"), FIELD(ts_matmul_w8a8_args, w, TS_IN, TS_FIELD_I8, "N", "K"), \
+         REAL(ts_matmul_w8a8_args, sw, TS_IN, "S"), REAL(ts_matmul_w8a8_args, y, TS_OUT, "T", "N"), __VA_ARGS__}, "N", "N%S K<=131071", true}
+
 #define RECORDS(role) \
     REAL(ts_attention_args, m, role, "T", "Hq", "parts"), REAL(ts_attention_args, l, role, "T", "Hq", "parts"), \
     REAL(ts_attention_args, acc, role, "T", "Hq", "parts", "D")
@@ -198,6 +209,13 @@ const ts_op ts_op_table[TS_OP_COUNT] = {
     MATMUL_OP(TS_OP_MATMUL_MLX_BF16, "matmul_mlx_bf16", "chain", true),
     MATMUL_GGML_OP(TS_OP_MATMUL_GGML, "matmul_ggml"),
     MATMUL_GGML_OP(TS_OP_MATMUL_GGML_X86, "matmul_ggml_x86"),
+    QUANTIZE_W8A8_OP(TS_OP_QUANTIZE_W8A8, "quantize_w8a8"),
+    QUANTIZE_W8A8_OP(TS_OP_QUANTIZE_W8A8_F16DIV, "quantize_w8a8_f16div"),
+    MATMUL_W8A8_OP(TS_OP_MATMUL_W8A8, "matmul_w8a8", "int32", FIELD(ts_matmul_w8a8_args, acc, TS_OUT, TS_FIELD_I32, "T", "N")),
+    MATMUL_W8A8_OP(TS_OP_MATMUL_W8A8_BIAS, "matmul_w8a8_bias", "int32", FIELD(ts_matmul_w8a8_args, acc, TS_OUT, TS_FIELD_I32, "T", "N"),
+                   REAL(ts_matmul_w8a8_args, bias, TS_IN, "N")),
+    MATMUL_W8A8_OP(TS_OP_MATMUL_W8A8_UNFUSED, "matmul_w8a8_unfused", "exact", {0}),
+    MATMUL_W8A8_OP(TS_OP_MATMUL_W8A8_UNFUSED_CHAIN, "matmul_w8a8_unfused_chain", "chain", {0}),
     [TS_OP_QUANTIZE_A64] = {"quantize_a64", "A64", 1, sizeof(ts_quantize_a64_args),
         {DIM(ts_quantize_a64_args, T), DIM(ts_quantize_a64_args, K)}, {{0}},
         {REAL(ts_quantize_a64_args, x, TS_IN, "T", "K"), FIELD(ts_quantize_a64_args, code, TS_OUT, TS_FIELD_I8, "T", "K"),
