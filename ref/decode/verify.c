@@ -111,19 +111,56 @@ static void finish(const ts_distribution *law, double u, ts_verdict *out)
     ts_verify_slack(it.distance / law->total, out);
 }
 
+typedef struct {
+    int32_t id;
+    double q;
+} share;
+
+static int by_id(const void *left, const void *right)
+{
+    const share *a = left, *b = right;
+    return (a->id > b->id) - (a->id < b->id);
+}
+
+/* q's probabilities sorted by id, for a law over a whole vocabulary; NULL if out of memory. */
+static share *sorted_shares(const ts_distribution *q)
+{
+    share *s = malloc((size_t)q->n * sizeof *s);
+    for (int64_t i = 0; s && i < q->n; i++)
+        s[i] = (share){.id = q->id[i], .q = q->weight[i] / q->total};
+    if (s)
+        qsort(s, (size_t)q->n, sizeof *s, by_id);
+    return s;
+}
+
+ts_status ts_verify_rest(const ts_distribution *p, const ts_distribution *q, double scale, ts_distribution *out,
+                         ts_error *err)
+{
+    share *shares = sorted_shares(q);
+    *out = (ts_distribution){.id = p->id, .weight = malloc((size_t)p->n * sizeof *out->weight), .n = p->n};
+    if (!shares || !out->weight) {
+        free(shares);
+        free(out->weight);
+        return ts_no_memory(err, (unsigned long)p->n * sizeof *out->weight + (unsigned long)q->n * sizeof *shares);
+    }
+    for (int64_t i = 0; i < p->n; i++) {
+        const share *at = bsearch(&(share){.id = p->id[i]}, shares, (size_t)q->n, sizeof *shares, by_id);
+        out->weight[i] = fmax(scale * (p->weight[i] / p->total) - (at ? at->q : 0.0), 0.0);
+        out->total += out->weight[i];
+    }
+    free(shares);
+    return TS_OK;
+}
+
 ts_status ts_verify_residual(const ts_distribution *p, const ts_distribution *q, double scale, double u,
                              ts_verdict *out, ts_error *err)
 {
-    double *rest = malloc((size_t)p->n * sizeof *rest);
-    if (!rest)
-        return ts_no_memory(err, (unsigned long)p->n * sizeof *rest);
-    ts_distribution r = {.id = p->id, .weight = rest, .n = p->n};
-    for (int64_t i = 0; i < p->n; i++) {
-        rest[i] = fmax(scale * (p->weight[i] / p->total) - ts_probability(q, p->id[i]), 0.0);
-        r.total += rest[i];
-    }
-    finish(r.total > 0.0 ? &r : p, u, out);
-    free(rest);
+    ts_distribution rest;
+    ts_status status = ts_verify_rest(p, q, scale, &rest, err);
+    if (status != TS_OK)
+        return status;
+    finish(rest.total > 0.0 ? &rest : p, u, out);
+    free(rest.weight);
     return TS_OK;
 }
 

@@ -8,16 +8,37 @@
  * Published with u <= h; "<" never keeps at h = 0, and is the same law. 0/0, where P_i = 1 and p_{i+1} = q_{i+1},
  * is taken as 0: P_{i+1} is then 1 as well, so that some longer prefix is kept with certainty. */
 #include <math.h>
+#include <stdlib.h>
 
 #include "verify_parts.h"
 
-/* R_i / (R_i + 1 - P) for the laws of the next position. */
-static double threshold(const ts_distribution *p, const ts_distribution *q, double P)
+/* R / (R + 1 - P) for the laws of the next position. */
+static ts_status threshold(const ts_distribution *p, const ts_distribution *q, double P, double *h, ts_error *err)
 {
-    double R = 0.0;
-    for (int64_t x = 0; x < p->n; x++)
-        R += fmax(P * (p->weight[x] / p->total) - ts_probability(q, p->id[x]), 0.0);
-    return R > 0.0 ? R / (R + 1.0 - P) : 0.0;
+    ts_distribution rest;
+    ts_status status = ts_verify_rest(p, q, P, &rest, err);
+    if (status != TS_OK)
+        return status;
+    *h = rest.total > 0.0 ? rest.total / (rest.total + 1.0 - P) : 0.0;
+    free(rest.weight);
+    return TS_OK;
+}
+
+/* Prefix i = 1..k: its P from the one before, and whether u_i keeps it. */
+static ts_status judge(const ts_verify_input *in, int i, double *P, ts_verdict *out, ts_error *err)
+{
+    int d = i - 1;
+    out->p_d[d] = ts_probability(&in->p[d], in->draft[d]);
+    *P = fmin(*P * out->p_d[d] / out->q_d[d], 1.0);
+    double h = *P;
+    ts_status status = i < in->k ? threshold(&in->p[i], &in->q[i], *P, &h, err) : TS_OK;
+    if (status != TS_OK)
+        return status;
+    ts_verify_slack(fabs(out->u[d] - h), out);
+    out->tested = i;
+    if (out->u[d] < h)
+        out->a = i;
+    return TS_OK;
 }
 
 ts_status ts_verify_block(const ts_verify_input *in, ts_verdict *out, ts_error *err)
@@ -26,15 +47,9 @@ ts_status ts_verify_block(const ts_verify_input *in, ts_verdict *out, ts_error *
     ts_status status = ts_verify_begin(in, true, out, err);
     for (int i = 1; status == TS_OK && i <= in->k; i++) {
         status = ts_verify_uniforms(in, i, &out->u[i - 1], &residual[i - 1], err);
-        out->p_d[i - 1] = ts_probability(&in->p[i - 1], in->draft[i - 1]);
-        P = fmin(P * out->p_d[i - 1] / out->q_d[i - 1], 1.0);
-        double h = i < in->k ? threshold(&in->p[i], &in->q[i], P) : P;
-        ts_verify_slack(fabs(out->u[i - 1] - h), out);
-        if (out->u[i - 1] < h) {
-            out->a = i;
-            P_a = P;
-        }
-        out->tested = i;
+        if (status == TS_OK)
+            status = judge(in, i, &P, out, err);
+        P_a = out->a == i ? P : P_a;
     }
     if (status != TS_OK)
         return status;
