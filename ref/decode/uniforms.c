@@ -5,6 +5,18 @@
 
 #include "num/coef.h"
 
+enum { PURPOSE_BITS = 8 };
+
+uint32_t ts_draw_in_block(uint32_t purpose, int i)
+{
+    return purpose | (uint32_t)(i - 1) << PURPOSE_BITS;
+}
+
+static uint32_t plain(uint32_t purpose)
+{
+    return purpose & (((uint32_t)1 << PURPOSE_BITS) - 1);
+}
+
 static ts_status draw_philox(void *ctx, uint64_t position, uint32_t purpose, double *u, ts_error *err)
 {
     (void)err;
@@ -30,6 +42,7 @@ static ts_status check_unit(double u, uint64_t position, ts_error *err)
 static ts_status draw_recorded(void *ctx, uint64_t position, uint32_t purpose, double *u, ts_error *err)
 {
     const ts_recorded_uniforms *r = ctx;
+    purpose = plain(purpose);
     bool tested = position >= r->first && position - r->first < (uint64_t)r->n_u;
     if (tested && (purpose == TS_DRAW_ACCEPT || purpose == TS_DRAW_SAMPLE)) {
         *u = r->u[position - r->first];
@@ -75,6 +88,7 @@ static ts_status draw_lse(void *ctx, uint64_t position, uint32_t purpose, double
     ts_lse_streams *s = ctx;
     (void)position;
     (void)err;
+    purpose = plain(purpose);
     uint64_t *state = purpose == TS_DRAW_DRAFT ? &s->draft : purpose == TS_DRAW_ACCEPT ? &s->accept : &s->residual;
     *u = ((double)(splitmix64(state) >> 12) + 0.5) * 0x1p-52;
     return TS_OK;

@@ -14,6 +14,11 @@ typedef struct {
     void *ctx;
 } ts_uniforms;
 
+/* Block verification lets the numbers of positions behind the final token decide, and the next round decides these
+ * positions anew. Its draft i and the acceptance of it take numbers of their own: this purpose instead. (The ratio
+ * test never looks behind the final token, so that a position's number can serve the round that reaches it.) */
+uint32_t ts_draw_in_block(uint32_t purpose, int i);
+
 /* philox by (position, purpose): no order, no state; *seed must outlive it. The default. */
 ts_uniforms ts_uniforms_philox(const uint64_t *seed);
 

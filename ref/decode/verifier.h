@@ -14,7 +14,8 @@
  * | block  | rows, q | a = last i with u_i < h_i, see verify_block.c | ~ max(P_a p - q, 0) | ~ p |
  *
  * Every law is the target's, also for greedy with rows of one entry. Numbers are those of `uniforms` for (position,
- * purpose): ACCEPT and RESIDUAL at every tested position, SAMPLE for the bonus and for match. */
+ * purpose): ACCEPT (block: ts_draw_in_block of it) and RESIDUAL at every tested position, SAMPLE for the bonus and
+ * for match. */
 #ifndef TS_DECODE_VERIFIER_H
 #define TS_DECODE_VERIFIER_H
 

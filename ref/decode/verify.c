@@ -87,11 +87,12 @@ ts_status ts_verify_begin(const ts_verify_input *in, bool with_q, ts_verdict *ou
     return status;
 }
 
-ts_status ts_verify_uniforms(const ts_verify_input *in, int i, double *accept, double *residual, ts_error *err)
+ts_status ts_verify_uniforms(const ts_verify_input *in, int i, uint32_t purpose, double *accept, double *residual,
+                             ts_error *err)
 {
     const ts_uniforms *from = in->uniforms;
     uint64_t position = in->n + (uint64_t)i;
-    ts_status status = from->draw(from->ctx, position, TS_DRAW_ACCEPT, accept, err);
+    ts_status status = from->draw(from->ctx, position, purpose, accept, err);
     if (status == TS_OK)
         status = from->draw(from->ctx, position, TS_DRAW_RESIDUAL, residual, err);
     return status;

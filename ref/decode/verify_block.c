@@ -46,7 +46,8 @@ ts_status ts_verify_block(const ts_verify_input *in, ts_verdict *out, ts_error *
     double P = 1.0, P_a = 1.0, residual[TS_MAX_DRAFT] = {0.0};
     ts_status status = ts_verify_begin(in, true, out, err);
     for (int i = 1; status == TS_OK && i <= in->k; i++) {
-        status = ts_verify_uniforms(in, i, &out->u[i - 1], &residual[i - 1], err);
+        status = ts_verify_uniforms(in, i, ts_draw_in_block(TS_DRAW_ACCEPT, i), &out->u[i - 1], &residual[i - 1],
+                                    err);
         if (status == TS_OK)
             status = judge(in, i, &P, out, err);
         P_a = out->a == i ? P : P_a;

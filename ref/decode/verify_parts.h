@@ -7,8 +7,9 @@
 /* Checks the input, and the laws q if they are used, and empties *out. */
 ts_status ts_verify_begin(const ts_verify_input *in, bool with_q, ts_verdict *out, ts_error *err);
 
-/* accept and residual numbers of draft i = 1..k, both taken whether needed or not. */
-ts_status ts_verify_uniforms(const ts_verify_input *in, int i, double *accept, double *residual, ts_error *err);
+/* accept (the purpose given) and residual numbers of draft i = 1..k, both taken whether needed or not. */
+ts_status ts_verify_uniforms(const ts_verify_input *in, int i, uint32_t purpose, double *accept, double *residual,
+                             ts_error *err);
 
 /* max(scale p - q, 0) in p's order, ids borrowed from p, weight malloc'd; may be all zero. */
 ts_status ts_verify_rest(const ts_distribution *p, const ts_distribution *q, double scale, ts_distribution *out,

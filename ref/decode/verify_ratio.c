@@ -16,7 +16,7 @@ ts_status ts_verify_ratio(const ts_verify_input *in, ts_verdict *out, ts_error *
     ts_status status = ts_verify_begin(in, true, out, err);
     while (status == TS_OK && kept && out->a < in->k) {
         int i = out->tested++;
-        status = ts_verify_uniforms(in, i + 1, &out->u[i], &residual, err);
+        status = ts_verify_uniforms(in, i + 1, TS_DRAW_ACCEPT, &out->u[i], &residual, err);
         out->p_d[i] = ts_probability(&in->p[i], in->draft[i]);
         double scaled = out->u[i] * out->q_d[i];
         ts_verify_slack(fabs(scaled - out->p_d[i]), out);
