@@ -100,6 +100,28 @@ static void test_draft_law(void **state)
     assert_int_equal(ts_draft_distribution64(wide, id, 4, (double)NAN, &d, &err), TS_BAD);
 }
 
+/* [lo, hi): a number on an edge takes the token above it, and no token of weight 0 is ever taken. */
+static void test_draw_edges(void **state)
+{
+    (void)state;
+    int32_t ids[] = {3, 8, 5, 1};
+    double weights[] = {1, 0, 1, 2};
+    ts_distribution d = {.id = ids, .weight = weights, .n = 4, .total = 4.0};
+    static const struct {
+        double u;
+        int32_t id;
+        double lo, hi, distance;
+    } cases[] = {
+        {0.0, 3, 0, 1, 0},       {0.125, 3, 0, 1, 0.5}, {0.25, 5, 1, 2, 0},
+        {0.4375, 5, 1, 2, 0.25}, {0.5, 1, 2, 4, 0},     {1.0 - 0x1p-53, 1, 2, 4, 0x1p-51},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ts_drawn it = ts_draw(&d, cases[i].u);
+        assert_true(it.id == cases[i].id && it.lo == cases[i].lo && it.hi == cases[i].hi);
+        assert_true(it.distance == cases[i].distance && ids[it.index] == it.id);
+    }
+}
+
 static void test_bad_filters(void **state)
 {
     (void)state;
@@ -314,8 +336,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_as_sampler), cmocka_unit_test(test_draft_law),
-        cmocka_unit_test(test_bad_filters),     cmocka_unit_test(test_golden_point),
-        cmocka_unit_test(test_golden_ratio),    cmocka_unit_test(test_golden_greedy),
+        cmocka_unit_test(test_draw_edges),      cmocka_unit_test(test_bad_filters),
+        cmocka_unit_test(test_golden_point),    cmocka_unit_test(test_golden_ratio),
+        cmocka_unit_test(test_golden_greedy),
     };
     return cmocka_run_group_tests(tests, open_tiny, close_tiny);
 }
