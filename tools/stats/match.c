@@ -7,7 +7,8 @@
 
 #include "stats/tails.h"
 
-static const double SHIFT = 0.02, POWER = 0.9;
+/* Of alpha, what goes to the mean; the rest is the histogram's. */
+static const double SHIFT = 0.02, POWER = 0.9, TO_MEAN = 0.8;
 
 /* The first member in which two rounds differ, "" if in none. */
 static const char *difference(const ts_stat_record *a, const ts_stat_round *x, const ts_stat_record *b,
@@ -254,10 +255,9 @@ static ts_status estimate(const ts_stat_record *a, const ts_stat_record *b, cons
     return status;
 }
 
-/* Half of alpha goes to the mean, half to the histogram. */
 static void judge_streams(const ts_counts *ca, const ts_counts *cb, ts_match *m)
 {
-    double t = ts_student_quantile(m->alpha / 2, m->df), shift = SHIFT * ts_mean_accepted(ca);
+    double t = ts_student_quantile(TO_MEAN * m->alpha, m->df), shift = SHIFT * ts_mean_accepted(ca);
     if (m->error > 0.0)
         m->p = ts_student_two_sided(m->difference / m->error, m->df);
     else
@@ -269,7 +269,7 @@ static void judge_streams(const ts_counts *ca, const ts_counts *cb, ts_match *m)
     double arms = 2.0 / (1.0 / (double)ca->rounds + 1.0 / (double)cb->rounds); /* equal arms with that error */
     double needed = (t + ts_normal_quantile(POWER)) * m->error / shift;
     m->rounds_each = shift > 0.0 ? ceil(arms * needed * needed) : (double)INFINITY;
-    m->alarm = m->p < m->alpha / 2 || m->G_p < m->alpha / 2;
+    m->alarm = m->p < TO_MEAN * m->alpha || m->G_p < (1.0 - TO_MEAN) * m->alpha;
 }
 
 ts_status ts_match_records(const ts_stat_record *a, const ts_stat_record *b, double alpha, double near,

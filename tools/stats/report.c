@@ -116,7 +116,7 @@ cJSON *ts_stat_json(const ts_stat_side *side)
 
 const char *ts_match_verdict(const ts_match *m)
 {
-    return m->level == TS_MATCH_EXACT ? "SAME" : m->alarm ? "DIFFERS" : "NO DIFFERENCE";
+    return m->level == TS_MATCH_EXACT ? "SAME" : m->alarm ? "DIFFERS" : "NO DIFFERENCE SEEN";
 }
 
 static void print_paired(const ts_match *m)

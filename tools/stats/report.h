@@ -20,7 +20,7 @@ void ts_stat_band(uint64_t hits, uint64_t n, double *low, double *high);
 void ts_stat_print(const ts_stat_side *side);
 cJSON *ts_stat_json(const ts_stat_side *side);
 
-/* "SAME", "NO DIFFERENCE" or "DIFFERS". */
+/* "SAME", "NO DIFFERENCE SEEN" or "DIFFERS". */
 const char *ts_match_verdict(const ts_match *m);
 void ts_match_print(const ts_match *m, const ts_stat_side *a, const ts_stat_side *b);
 cJSON *ts_match_json(const ts_match *m);
