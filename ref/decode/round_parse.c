@@ -239,6 +239,9 @@ static ts_status read_candidates(const reader *in, ts_round *out)
         status = read_ids(in, "cand", cJSON_GetArrayItem(cand, i), out->slots, out->slots, out->cand[i]);
     if (status == TS_OK)
         status = read_rows(in, "score", out->k, TS_MAX_SLOTS, out->slots, out->score[0], &out->has_score);
+    if (status == TS_OK && out->has_score && !cand)
+        status = ts_fail(in->err, TS_BAD, in->where, "cand", "is missing beside score");
+    out->has_score = out->has_score && out->slots > 0;
     if (status == TS_OK)
         status = read_rows(in, "top", out->k, TS_ROUND_TOP, TS_ROUND_TOP, out->top[0], &out->has_top);
     return status;

@@ -218,6 +218,7 @@ static void test_refusals(void **state)
         {"{" GOOD ",\"cand\":[[1,2]]}", "cand", "has 1 entries, not 2"},
         {"{" GOOD ",\"cand\":[[1,2],[1]]}", "cand", "has 1 entries, not 2"},
         {"{" GOOD ",\"cand\":[[1],[1]],\"score\":[[1],[1,2]]}", "score", "has 2 entries, not 1"},
+        {"{" GOOD ",\"score\":[[],[]]}", "cand", "is missing"},
         {"{" GOOD ",\"top\":[[1,2,3,4],[1,2,3]]}", "top", "has 3 entries, not 4"},
         {"{" GOOD ",\"emitted\":[5,8]}", "emitted", "is not how"},
         {"{" GOOD ",\"emitted\":[5,9,9]}", "emitted", "has 3 entries"},
