@@ -32,6 +32,16 @@ static bool same_prefix(const char *what)
     return !*what || strcmp(what, "draft") == 0 || strcmp(what, "a") == 0 || strcmp(what, "final") == 0;
 }
 
+static void count_drafts(const ts_stat_round *x, const ts_stat_round *y, ts_match *m)
+{
+    int k = x->k < y->k ? x->k : y->k;
+    m->max_k = k > m->max_k ? k : m->max_k;
+    for (int i = 1; i <= k; i++) {
+        m->drafted[i]++;
+        m->agreed[i] += x->draft[i - 1] == y->draft[i - 1];
+    }
+}
+
 /* Level by level; counts what an aligned pair tells. */
 static void align(const ts_stat_record *a, const ts_stat_record *b, ts_match *m)
 {
@@ -46,6 +56,7 @@ static void align(const ts_stat_record *a, const ts_stat_record *b, ts_match *m)
             m->first = i;
             m->what = what;
         }
+        count_drafts(x, y, m);
         m->unequal += *what != '\0';
         m->more += y->a > x->a;
         m->fewer += y->a < x->a;

@@ -25,6 +25,9 @@ typedef struct {
     /* paired: the same committed tokens before every round */
     uint64_t more, fewer; /* rounds where b accepted more or fewer than a */
     uint64_t splits;      /* rounds where a or final differ */
+    int max_k;
+    uint64_t drafted[TS_MAX_DRAFT + 1],
+        agreed[TS_MAX_DRAFT + 1]; /* draft i of 1..k: proposed, the same id in both */
     double sign_p;
     bool capped;
     double near;  /* the cap: splits may not outnumber a's rounds with less slack than this */

@@ -123,6 +123,9 @@ static void print_paired(const ts_match *m)
 {
     printf("teacher-forced: %" PRIu64 " rounds differ, of them %" PRIu64 " in a or the final token\n", m->unequal,
            m->splits);
+    for (int i = 1; i <= m->max_k; i++)
+        printf("%s draft %d agrees in %" PRIu64 " of %" PRIu64 "%s", i == 1 ? " " : ",", i, m->agreed[i],
+               m->drafted[i], i == m->max_k ? "\n" : "");
     printf("  accepted more %" PRIu64 ", fewer %" PRIu64 ": sign test p = %.4g (alpha %g)\n", m->more, m->fewer,
            m->sign_p, m->alpha);
     if (m->capped)
@@ -157,8 +160,8 @@ void ts_match_print(const ts_match *m, const ts_stat_side *a, const ts_stat_side
     if (m->level == TS_MATCH_EXACT)
         printf("every round is identical: prompt, n, anchor, k, drafts, a, final\n");
     else if (m->first < a->record->n && m->first < b->record->n)
-        printf("first difference: round %zu (%s, n = %" PRId64 "): %s\n", m->first,
-               a->record->prompt[a->record->round[m->first].prompt], a->record->round[m->first].n, m->what);
+        printf("first difference: round %zu, n = %" PRId64 " (prompt '%s'): %s\n", m->first,
+               a->record->round[m->first].n, a->record->prompt[a->record->round[m->first].prompt], m->what);
     else
         printf("first difference: one record ends after %zu rounds\n", m->first);
     if (m->level == TS_MATCH_PAIRED)
@@ -191,6 +194,8 @@ static void add_paired(cJSON *o, const ts_match *m)
     cJSON_AddNumberToObject(o, "fewer", (double)m->fewer);
     cJSON_AddNumberToObject(o, "splits", (double)m->splits);
     cJSON_AddNumberToObject(o, "sign_p", m->sign_p);
+    add_integers(o, "drafted", m->drafted, 1, m->max_k);
+    add_integers(o, "agreed", m->agreed, 1, m->max_k);
     if (m->capped)
         cJSON_AddNumberToObject(o, "cap", (double)m->cap);
 }
