@@ -23,7 +23,7 @@ typedef struct {
 
 /* What was loaded before an error is freed. */
 ts_status ts_stat_load(const char *path, ts_stat_record *out, ts_error *err);
-/* Appends; false if out of memory. For tests and for the reader. */
+/* Appends a round of that prompt. */
 ts_status ts_stat_add(ts_stat_record *s, const ts_stat_round *r, const char *prompt, ts_error *err);
 void ts_stat_free(ts_stat_record *s);
 
