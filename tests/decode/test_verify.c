@@ -252,7 +252,7 @@ static void test_greedy_table(void **state)
         must(ts_verify_greedy(&in, &v, &err), &err);
         assert_true(v.a == cases[i].a && v.final == cases[i].final && v.tested == 0 && !v.drawn);
         static const double margin[] = {0, 0.5, 0.25, 2};
-        double least = INFINITY;
+        double least = (double)INFINITY;
         for (int j = 0; j <= v.a; j++)
             least = fmin(least, margin[j]);
         assert_true(v.min_margin == least && isinf(v.min_slack));
@@ -371,7 +371,7 @@ static void test_errors(void **state)
     double keep = q[0].weight[1];
     q[0].weight[1] = -keep;
     expect_bad(&good, "q", "weight -");
-    q[0].weight[1] = NAN;
+    q[0].weight[1] = (double)NAN;
     expect_bad(&good, "q", "weight nan");
     q[0].weight[1] = keep;
     q[0].total *= 1.0 + 0x1p-40;

@@ -38,7 +38,7 @@ static inline int node(const tree *t, const int32_t *prefix, int length)
 /* The law of probabilities x in the declared order: largest first, then id. */
 static inline ts_distribution law_of(const double *x, int V, int32_t *id, double *weight)
 {
-    ts_distribution d = {.id = id, .weight = weight, .n = V, .margin = INFINITY};
+    ts_distribution d = {.id = id, .weight = weight, .n = V, .margin = (double)INFINITY};
     for (int i = 0; i < V; i++) {
         int at = i;
         for (; at > 0 && weight[at - 1] < x[i]; at--) {

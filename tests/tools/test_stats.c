@@ -44,7 +44,8 @@ static void tails(void **state)
 
 static ts_stat_round made(int k, int a, int emitted)
 {
-    ts_stat_round r = {.n = 10, .anchor = 1, .final = 2, .k = k, .a = a, .emitted = emitted, .slack = INFINITY};
+    ts_stat_round r = {
+        .n = 10, .anchor = 1, .final = 2, .k = k, .a = a, .emitted = emitted, .slack = (double)INFINITY};
     for (int i = 0; i < k; i++)
         r.draft[i] = 100 + i;
     return r;
@@ -117,7 +118,7 @@ static ts_match compare(const ts_stat_record *a, const ts_stat_record *b, double
 {
     ts_match m;
     ts_error err = {0};
-    if (ts_match_records(a, b, alpha, NAN, &m, &err) != TS_OK)
+    if (ts_match_records(a, b, alpha, (double)NAN, &m, &err) != TS_OK)
         fail_msg("%s: %s", err.tensor, err.reason);
     return m;
 }
@@ -305,8 +306,9 @@ static void teacher_forced(void **state)
         double near;
         bool alarm;
     } cases[] = {
-        {0, 0, NAN, false},  {10, 0, NAN, true}, {0, 10, NAN, true}, {7, 0, NAN, false}, {10, 8, NAN, false},
-        {6, 6, 1e-6, false}, {7, 6, 1e-6, true}, {3, 2, 1e-8, true}, {3, 2, 0.5, false},
+        {0, 0, (double)NAN, false}, {10, 0, (double)NAN, true},  {0, 10, (double)NAN, true},
+        {7, 0, (double)NAN, false}, {10, 8, (double)NAN, false}, {6, 6, 1e-6, false},
+        {7, 6, 1e-6, true},         {3, 2, 1e-8, true},          {3, 2, 0.5, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         ts_stat_record a, b;
@@ -320,7 +322,7 @@ static void teacher_forced(void **state)
                     m.fewer == (uint64_t)cases[i].fewer);
         if (!same)
             assert_true(strcmp(m.what, "a") == 0 && m.first == 0 && m.splits == m.more + m.fewer);
-        a.round[3].slack = INFINITY;
+        a.round[3].slack = (double)INFINITY;
         if (!same)
             assert_int_equal(ts_match_records(&a, &b, 0.01, 0.5, &m, &err), TS_BAD);
         ts_stat_free(&a);
@@ -367,9 +369,9 @@ static void prompts_must_pair(void **state)
     ts_stat_record a = synthetic(1, 100, 3, h, 2), b = synthetic(2, 100, 3, h, 1);
     ts_match m;
     ts_error err = {0};
-    assert_int_equal(ts_match_records(&a, &b, 0.01, NAN, &m, &err), TS_BAD);
+    assert_int_equal(ts_match_records(&a, &b, 0.01, (double)NAN, &m, &err), TS_BAD);
     assert_non_null(strstr(err.reason, "'p1' has rounds only in"));
-    assert_int_equal(ts_match_records(&b, &a, 0.01, NAN, &m, &err), TS_BAD);
+    assert_int_equal(ts_match_records(&b, &a, 0.01, (double)NAN, &m, &err), TS_BAD);
     ts_stat_free(&a);
     ts_stat_free(&b);
 }
