@@ -54,7 +54,7 @@ int ts_cmd_convert(int argc, char **argv)
         {"force", 0, TS_OPT_FLAG, &c.force, 0, 0, NULL, "replace what is there"},
         {"json", 0, TS_OPT_FLAG, &c.json, 0, 0, NULL, "the result as a JSON object"},
     };
-    ts_command_line line = {"convert SRC DST.gguf|DST [OPTIONS]", options, 3, c.operand, 2};
+    ts_command_line line = {"convert SRC DST.gguf|DST [OPTIONS]", options, 3, c.operand, 2, 0};
     int done = ts_options_parse(argc, argv, &line);
     if (done != TS_GO_ON)
         return done;

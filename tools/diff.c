@@ -90,7 +90,7 @@ int ts_cmd_diff(int argc, char **argv)
         {"across-profiles", 0, TS_OPT_FLAG, &across, 0, 0, NULL, "even if the traces are of different profiles"},
         {"json", 0, TS_OPT_FLAG, &json, 0, 0, NULL, "the result as a JSON object"},
     };
-    ts_command_line c = {"diff A.safetensors B.safetensors [OPTIONS]", options, 4, path, 2};
+    ts_command_line c = {"diff A.safetensors B.safetensors [OPTIONS]", options, 4, path, 2, 0};
     int done = ts_options_parse(argc, argv, &c);
     if (done != TS_GO_ON)
         return done;

@@ -49,7 +49,7 @@ int ts_cmd_inspect(int argc, char **argv)
         {"stats", 's', TS_OPT_FLAG, &stats, 0, 0, NULL, "of a file: min, max, mean, NaN and Inf of every tensor"},
         {"json", 0, TS_OPT_FLAG, &json, 0, 0, NULL, "the result as a JSON object"},
     };
-    ts_command_line c = {"inspect FILE|DIR [OPTIONS]", options, 2, &path, 1};
+    ts_command_line c = {"inspect FILE|DIR [OPTIONS]", options, 2, &path, 1, 0};
     int done = ts_options_parse(argc, argv, &c);
     if (done != TS_GO_ON)
         return done;

@@ -19,6 +19,7 @@ static const ts_command commands[] = {
     {"convert", "write a checkpoint as a GGUF file or as an MLX folder", ts_cmd_convert},
     {"synth", "write a model of true shapes with random weights", ts_cmd_synth},
     {"bench", "how fast is every schedule, beside what the machine and others can do?", ts_cmd_bench},
+    {"stats", "acceptance of speculation: what was accepted, and do two records agree?", ts_cmd_stats},
     {"golden", "rewrite our own goldens", ts_cmd_golden},
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };

@@ -182,7 +182,7 @@ static ts_status operands(int argc, char **argv, const ts_command_line *c, ts_er
     int given = argc - optind;
     if (given > c->n_operands)
         return ts_fail(err, TS_USAGE, NULL, NULL, "unexpected argument '%s'", argv[optind + c->n_operands]);
-    if (given < c->n_operands)
+    if (given < c->n_operands - c->optional)
         return ts_fail(err, TS_USAGE, NULL, NULL, "usage: touchstone %s", c->usage);
     for (int i = 0; i < given; i++)
         c->operand[i] = argv[optind + i];

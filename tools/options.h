@@ -36,8 +36,9 @@ typedef struct {
     const char *usage; /* after "touchstone " */
     const ts_option *option;
     size_t n;             /* at most TS_MAX_OPTIONS */
-    const char **operand; /* exactly n_operands arguments that are no options */
+    const char **operand; /* n_operands arguments that are no options */
     int n_operands;
+    int optional; /* of them, the last; untouched when absent */
 } ts_command_line;
 
 enum { TS_MAX_OPTIONS = 32, TS_GO_ON = -1 };

@@ -26,6 +26,7 @@ int ts_cmd_inspect(int argc, char **argv);
 int ts_cmd_check(int argc, char **argv);
 int ts_cmd_bench(int argc, char **argv);
 int ts_cmd_profiles(int argc, char **argv);
+int ts_cmd_stats(int argc, char **argv);
 int ts_cmd_golden(int argc, char **argv);
 
 /* Prints "touchstone: file: tensor: reason" to stderr and returns the exit code; with json also

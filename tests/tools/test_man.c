@@ -20,7 +20,7 @@
 #define MAN "docs/touchstone.1"
 #define COMPLETION "tools/touchstone.bash-completion"
 
-enum { TEXT = 1 << 16, WORD = 64, MANY = 64 };
+enum { TEXT = 1 << 16, WORD = 64, MANY = 128 };
 
 typedef struct {
     char word[MANY][WORD];

@@ -29,3 +29,6 @@ const double ts_coef_half_pi[3] = {0x1.921fb54442d18p+0, 0x1.1a62633145c07p-54, 
 
 const uint32_t ts_coef_philox_multiplier[2] = {0xd2511f53, 0xcd9e8d57};
 const uint32_t ts_coef_philox_weyl[2] = {0x9e3779b9, 0xbb67ae85};
+
+const uint64_t ts_coef_splitmix[3] = {0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9, 0x94d049bb133111eb};
+const uint64_t ts_coef_lse_salt[3] = {0x243f6a8885a308d3, 0x13198a2e03707344, 0xa4093822299f31d0};

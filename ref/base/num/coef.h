@@ -28,4 +28,8 @@ extern const double ts_coef_rope_ln2[3], ts_coef_half_pi[3];
 /* philox4x32: the constants of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3". */
 extern const uint32_t ts_coef_philox_multiplier[2], ts_coef_philox_weyl[2];
 
+/* splitmix64: Weyl step and the two multipliers of its mix (Steele, Lea, Flood 2014). Profile `lse` salts its seed for
+ * draft, accept and residual with the first 192 bits of pi's fraction. */
+extern const uint64_t ts_coef_splitmix[3], ts_coef_lse_salt[3];
+
 #endif
