@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exp_cr.h"
+#include "num/exp_cr.h"
 #include "num/philox.h"
 
 /* What may differ between two sound implementations is far smaller; closer than this is a near-tie. */

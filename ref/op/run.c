@@ -7,6 +7,36 @@ static void map(ts_real (*f)(ts_real), const ts_map_args *a)
         a->y[i] = f(a->x[i]);
 }
 
+/* Those of the R9700 engine LSE. */
+static void run_lse(ts_op_id id, const void *args)
+{
+    switch (id) {
+    case TS_OP_MATMUL_LSE_A64:
+        ts_matmul_lse_a64(args);
+        break;
+    case TS_OP_MATMUL_LSE_A64_FMA:
+        ts_matmul_lse_a64_fma(args);
+        break;
+    case TS_OP_QUANTIZE_LSE_A8:
+        ts_quantize_lse_a8(args);
+        break;
+    case TS_OP_MATMUL_LSE_A8:
+        ts_matmul_lse_a8(args);
+        break;
+    case TS_OP_GATE_UP_LSE_A8:
+        ts_gate_up_lse_a8(args);
+        break;
+    case TS_OP_MATMUL_LSE_EX:
+        ts_matmul_lse_ex(args);
+        break;
+    case TS_OP_MATMUL_LSE_F16:
+        ts_matmul_lse_f16(args);
+        break;
+    default:
+        break;
+    }
+}
+
 /* The forms that other engines compute. */
 static void run_form(ts_op_id id, const void *args)
 {
@@ -81,6 +111,7 @@ static void run_form(ts_op_id id, const void *args)
         ts_matmul_ggml_x86(args);
         break;
     default:
+        run_lse(id, args);
         break;
     }
 }

@@ -71,6 +71,27 @@ ts_status ts_bound_form(ts_op_id op, const void *a, const float *state, const ch
     case TS_OP_MATMUL_GGML_X86:
         ts_bound_matmul_ggml(a, field, bound);
         break;
+    case TS_OP_MATMUL_LSE_A64:
+        ts_bound_matmul_lse_a64(a, bound);
+        break;
+    case TS_OP_MATMUL_LSE_A64_FMA:
+        ts_bound_matmul_lse_a64_fma(a, bound);
+        break;
+    case TS_OP_QUANTIZE_LSE_A8:
+        ts_bound_quantize_lse_a8(a, field, bound);
+        break;
+    case TS_OP_MATMUL_LSE_A8:
+        ts_bound_matmul_lse_a8(a, bound);
+        break;
+    case TS_OP_GATE_UP_LSE_A8:
+        ts_bound_gate_up_lse_a8(a, field, bound);
+        break;
+    case TS_OP_MATMUL_LSE_EX:
+        ts_bound_matmul_lse_ex(a, bound);
+        break;
+    case TS_OP_MATMUL_LSE_F16:
+        ts_bound_matmul_lse_f16(a, bound);
+        break;
     default:
         return ts_fail(err, TS_USAGE, NULL, field, "operation %d has no bound", (int)op);
     }
