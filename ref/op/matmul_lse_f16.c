@@ -30,8 +30,8 @@ static ts_real slice(const ts_matmul_lse_f16_args *a, int64_t t, int64_t n, int6
 /* y_tn = sum_k h(x_tk) w_nk, h = round_f16, w = h(h(u h(s)) + h(b)), order F16: K in S equal slices, in each one
  * chain from +0 over k ascending but for the slots of every eight, k0 k4 k1 k5 k2 k6 k3 k7; the slices are added
  * ascending.
- * x [T,K]; w [N,K] MLX, group 64, 4 or 8 bits; y [T,N]. Rounded: h; an fma per k; the sums of slices. u h(s) and the
- * sum with h(b) are rounded once, to f16 (an f32 between holds the first exactly, and is wide enough for the
+ * x [T,K]; w [N,K] MLX, group 64, 4 or 8 bits; y [T,N]. Rounded: h; an fma per k; the sums of slices. u h(s) and
+ * the sum with h(b) are rounded once, to f16 (an f32 between holds the first exactly, and is wide enough for the
  * second). A step of the unit is d = c + 16 products, as in attention_wmma 16 fma in the order of the slots: what
  * silicon does inside a step is not documented. Source: the R9700 engine LSE from v0.5.4 on; S as ts_lse_slices. */
 void ts_matmul_lse_f16(const ts_matmul_lse_f16_args *a)

@@ -116,9 +116,10 @@ typedef struct {
     ts_param param[TS_MAX_PARAMS];
     ts_field field[TS_MAX_FIELDS];
     const char *units; /* product of dims that is the number of independent outputs, e.g. "T*Hq" */
-    const char *rules; /* what the dims must satisfy beside being positive: "Hv%Hk" (divides), "K/64%S", "R<=D"; dims named
-                          "+pos" may be 0 */
-    bool ref_only;     /* a form that only the reference computes: no schedule is demanded */
+    const char
+        *rules; /* what the dims must satisfy beside being positive: "Hv%Hk" (divides), "K/64%S", "R<=D"; dims named
+                   "+pos" may be 0 */
+    bool ref_only; /* a form that only the reference computes: no schedule is demanded */
 } ts_op;
 
 extern const ts_op ts_op_table[TS_OP_COUNT];
