@@ -1,4 +1,5 @@
-/* exp(x) rounded once to f32, the same bits with any libm (docs/contract.md, section 4): of the sampler and of replays. */
+/* exp(x) rounded once to f32, the same bits with any libm (docs/contract.md, section 4): of the sampler and
+ * replays. */
 #ifndef TS_NUM_EXP_CR_H
 #define TS_NUM_EXP_CR_H
 
