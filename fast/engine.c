@@ -43,6 +43,9 @@ static ts_status check_options(const ts_weights *w, const ts_profile *p, const t
 {
     if (w->rate)
         return ts_fail(err, TS_BAD, w->path, NULL, "GGUF models run on the reference only (--engine ref32)");
+    if (!ts_config_is_dense(&w->cfg))
+        return ts_fail(err, TS_BAD, w->path, NULL, "models of type %s run on the reference only (--engine ref32)",
+                       w->cfg.model_type);
     if (o->threads < 1 || o->threads > MAX_THREADS)
         return ts_fail(err, TS_BAD, w->path, "threads", "%d is not in 1..%d", o->threads, MAX_THREADS);
     if (!ts_profile_is_house(p))

@@ -58,7 +58,7 @@ static void linear_mixer(ts_piece *p, const ts_layer *w, ts_input *x)
     ts_engine_linear(p, x, &w->in_z, s[TS_SLOT_Z]);
     ts_engine_note(p, "z", T, c->Hv, c->Dv, s[TS_SLOT_Z]);
     ts_engine_op(p, TS_OP_GDN_STEP,
-                 &(ts_gdn_args){T, c->Hk, c->Hv, c->Dk, c->Dv, p->e->pos, s[TS_SLOT_Q], s[TS_SLOT_K], s[TS_SLOT_V],
+                 &(ts_gdn_args){T, c->Hk, c->Hv, c->Dk, c->Dv, p->e->pos, 0, s[TS_SLOT_Q], s[TS_SLOT_K], s[TS_SLOT_V],
                                 s[TS_SLOT_G], s[TS_SLOT_BETA], state->recurrent, s[TS_SLOT_O]});
     ts_engine_note(p, "o", T, c->Hv, c->Dv, s[TS_SLOT_O]);
     ts_engine_op(p, TS_OP_GATED_NORM,

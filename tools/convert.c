@@ -218,6 +218,8 @@ static ts_status check_model(const job *q)
     const ts_config *c = &q->w->cfg;
     if (q->w->rate)
         return ts_fail(q->err, TS_BAD, q->from, NULL, "is a GGUF file already");
+    if (!ts_config_is_dense(c))
+        return ts_fail(q->err, TS_BAD, q->from, NULL, "models of type %s cannot be converted", c->model_type);
     if (c->Dk != c->Dv)
         return ts_fail(q->err, TS_BAD, q->from, "linear_value_head_dim",
                        "differs from linear_key_head_dim: GGUF has one number for both");

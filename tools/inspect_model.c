@@ -37,6 +37,28 @@ typedef struct {
     double tensors, parameters, bytes;
 } sum;
 
+/* What only some families have. */
+static void add_families(const ts_config *c, cJSON *m)
+{
+    const struct {
+        const char *key;
+        int64_t value;
+    } dims[] = {
+        {"latent", c->rank},
+        {"latent_key_dim", c->Dn},
+        {"latent_shared_key_dim", c->Dr},
+        {"latent_value_dim", c->Dm},
+        {"experts", c->moe.E},
+        {"experts_per_token", c->moe.k},
+        {"expert_intermediate", c->moe.I},
+        {"shared_expert_intermediate", c->moe.shared},
+        {"expert_groups", c->moe.groups},
+    };
+    for (size_t i = 0; i < sizeof dims / sizeof *dims; i++)
+        if (dims[i].value)
+            cJSON_AddNumberToObject(m, dims[i].key, (double)dims[i].value);
+}
+
 void ts_inspect_config(const ts_config *c, cJSON *o)
 {
     const struct {
@@ -55,6 +77,7 @@ void ts_inspect_config(const ts_config *c, cJSON *o)
     cJSON_AddStringToObject(m, "model_type", c->model_type);
     for (size_t i = 0; i < sizeof dims / sizeof *dims; i++)
         cJSON_AddNumberToObject(m, dims[i].key, (double)dims[i].value);
+    add_families(c, m);
     cJSON_AddNumberToObject(m, "rope_theta", c->theta);
     cJSON_AddNumberToObject(m, "norm_eps", c->eps);
     cJSON_AddBoolToObject(m, "tied_head", c->tied);

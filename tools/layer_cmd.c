@@ -123,9 +123,10 @@ static ts_status find_state(job *j, const char *name, const char *written, const
 static void pass_over_outputs(job *j)
 {
     static const char *const linear[] = {"qkv", "conv", "q", "k", "v", "beta", "g", "z", "o", NULL},
-                             *const full[] = {"q", "gate", "k", "v", "attn", NULL},
-                             *const both[] = {"input_norm", "gated",  "mixer", "mid", "post_norm", "gate_proj",
-                                              "up_proj",    "swiglu", "mlp",   "out", NULL};
+                             *const full[] = {"q", "gate", "k", "v", "latent", "shared_key", "attn", NULL},
+                             *const both[] = {"input_norm", "gated",   "mixer",  "mid",    "post_norm",
+                                              "gate_proj",  "up_proj", "swiglu", "router", "expert_weight",
+                                              "experts",    "shared",  "mlp",    "out",    NULL};
     const char *const *const list[] = {both, j->view.cfg.full[0] ? full : linear};
     char name[64];
     for (int k = 0; k < 2; k++)
@@ -164,11 +165,12 @@ static ts_status take_kv(job *j, ts_error *err)
     if (!k != !v)
         return ts_fail(err, TS_BAD, j->in.path, k ? "v" : "k", "missing: k and v come together");
     int64_t earlier = k && k->ndim >= 2 ? k->dim[k->ndim - 2] : 0;
+    const bool latent = c->family == TS_FAMILY_KIMI;
     status = take_pos(j, earlier, err);
     if (!status && k)
-        status = take(j, k, 3, (int64_t[]){c->Hkv, earlier, c->D}, &j->state[0], err);
+        status = take(j, k, 3, (int64_t[]){c->Hkv, earlier, latent ? c->rank : c->D}, &j->state[0], err);
     if (!status && v)
-        status = take(j, v, 3, (int64_t[]){c->Hkv, earlier, c->D}, &j->state[1], err);
+        status = take(j, v, 3, (int64_t[]){c->Hkv, earlier, latent ? c->Dr : c->D}, &j->state[1], err);
     return status;
 }
 
@@ -182,6 +184,7 @@ static ts_status load(job *j, ts_error *err)
     j->view = *j->w;
     j->view.cfg.layers = 1;
     j->view.cfg.full[0] = j->w->cfg.full[j->layer];
+    j->view.cfg.moe.layer[0] = j->w->cfg.moe.layer[j->layer];
     j->view.layer = &j->w->layer[j->layer];
     status = take_x(j, err);
     if (!status)

@@ -299,6 +299,9 @@ static ts_status write_files(job *q, ts_staging *s)
     static const ts_meta meta = {"format", "mlx"};
     char path[TS_STAGING_PATH + 128];
     ts_status status = ts_weights_load(q->model, &q->w, q->err);
+    if (!status && !ts_config_is_dense(&q->w->cfg))
+        status = ts_fail(q->err, TS_BAD, q->model, NULL, "models of type %s cannot be quantised",
+                         q->w->cfg.model_type);
     if (!status)
         status = make_tensors(q);
     if (!status)

@@ -27,7 +27,8 @@
  *
  * Operations, with their args struct, and where the formulas come from (docs/contract.md has each to the bit):
  *
- *   exp sigmoid silu softplus rsqrt    ts_map_args
+ *   exp exp2 sigmoid silu softplus rsqrt
+ *                                      ts_map_args
  *       Cody and Waite's reduction and a minimax polynomial; silu: Elfwing et al., arXiv 1702.03118
  *   residual_add swiglu sigmoid_gate   ts_zip_args
  *       swiglu: Shazeer, arXiv 2002.05202
@@ -38,6 +39,17 @@
  *       the causal depthwise convolution of Mamba: Gu and Dao, arXiv 2312.00752
  *   gdn_gates gdn_step gdn_chunk64     ts_gdn_gates_args, ts_gdn_args
  *       Gated DeltaNet: Yang, Kautz and Hatamizadeh, arXiv 2412.06464; by chunks: Yang et al., arXiv 2406.06484
+ *   gdn_chunk                          ts_gdn_args
+ *   gdn_lazy_rows gdn_lazy_commit      ts_gdn_lazy_rows_args, ts_gdn_lazy_commit_args
+ *       chunks of any length; rows kept until it is known how many of them count
+ *   kda_gates kda_gates_bounded        ts_kda_gates_args
+ *   kda_step kda_chunk kda_chunk_exp2  ts_gdn_args
+ *   gated_norm_sigmoid                 ts_gated_norm_args
+ *       Kimi Delta Attention: Kimi Team, arXiv 2510.26692
+ *   moe_router_softmax                 ts_moe_router_args
+ *   moe_router_sigmoid                 ts_moe_router_args
+ *       Shazeer et al., arXiv 1701.06538; sigmoid, groups and the bias: DeepSeek-V3, arXiv 2412.19437
+ *   moe_accumulate row_gate            ts_moe_accumulate_args, ts_row_gate_args
  *   rope                               ts_rope_args
  *       Su et al., arXiv 2104.09864; halves rotated, not neighbours
  *   kv_store attention                 ts_kv_store_args, ts_attention_args

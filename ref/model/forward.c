@@ -44,20 +44,37 @@ static void add_branch(const ts_pass *p)
     p->m->op.store(p->w->h, n);
 }
 
-/* branch = Wdown (silu(Wgate x) * Wup x) */
-static void mlp(const ts_pass *p)
+void ts_mlp(const ts_pass *p, const ts_matrix *gate, const ts_matrix *up, const ts_matrix *down, const ts_real *x,
+            int64_t T, ts_real *branch)
+{
+    ts_work *b = p->w;
+    int64_t n = T * gate->N;
+    ts_linear(p, gate, x, T, b->gate_proj);
+    ts_linear(p, up, x, T, b->up_proj);
+    p->m->op.swiglu(&(ts_zip_args){.n = n, .a = b->gate_proj, .b = b->up_proj, .y = b->act});
+    p->m->op.store(b->act, n);
+    ts_linear(p, down, b->act, T, branch);
+}
+
+static void dense_layer(const ts_pass *p)
 {
     const ts_layer *w = &p->m->w->layer[p->layer];
-    ts_work *b = p->w;
+    const ts_work *b = p->w;
     int64_t T = b->T, I = p->m->w->cfg.I;
-    ts_linear(p, &w->gate_proj, b->x, T, b->gate_proj);
+    ts_mlp(p, &w->gate_proj, &w->up_proj, &w->down_proj, b->x, T, b->branch);
     ts_note(p, "gate_proj", b->gate_proj, T, I, 0);
-    ts_linear(p, &w->up_proj, b->x, T, b->up_proj);
     ts_note(p, "up_proj", b->up_proj, T, I, 0);
-    p->m->op.swiglu(&(ts_zip_args){.n = T * I, .a = b->gate_proj, .b = b->up_proj, .y = b->act});
-    p->m->op.store(b->act, T * I);
     ts_note(p, "swiglu", b->act, T, I, 0);
-    ts_linear(p, &w->down_proj, b->act, T, b->branch);
+}
+
+static void mix(const ts_pass *p)
+{
+    const ts_config *c = &p->m->w->cfg;
+    const bool full = c->full[p->layer];
+    if (c->family == TS_FAMILY_KIMI)
+        (full ? ts_mla_layer : ts_kda_layer)(p);
+    else
+        (full ? ts_attention_layer : ts_gdn_layer)(p);
 }
 
 /* h += mixer(norm(h)); h += mlp(norm(h)) */
@@ -68,16 +85,13 @@ static void layer(const ts_pass *p)
     const ts_work *b = p->w;
     norm(p, r->input_norm);
     ts_note(p, "input_norm", b->x, b->T, c->C, 0);
-    if (c->full[p->layer])
-        ts_attention_layer(p);
-    else
-        ts_gdn_layer(p);
+    mix(p);
     ts_note(p, "mixer", b->branch, b->T, c->C, 0);
     add_branch(p);
     ts_note(p, "mid", b->h, b->T, c->C, 0);
     norm(p, r->post_norm);
     ts_note(p, "post_norm", b->x, b->T, c->C, 0);
-    mlp(p);
+    (c->moe.E > 0 && c->moe.layer[p->layer] ? ts_moe_layer : dense_layer)(p);
     ts_note(p, "mlp", b->branch, b->T, c->C, 0);
     add_branch(p);
     ts_note(p, "out", b->h, b->T, c->C, 0);

@@ -1,4 +1,5 @@
 #include <math.h>
+#include <string.h>
 
 #include "model.h"
 #include "op.h"
@@ -18,6 +19,47 @@ static void split_qkv(const ts_work *b, int64_t KD, int64_t VD)
     }
 }
 
+/* Qwen3-Next's projections are rows by key head: q, k, the v and the z of its value heads; b and a of them. */
+static void project_grouped(const ts_pass *p)
+{
+    const ts_config *c = &p->m->w->cfg;
+    const ts_layer *w = &p->m->w->layer[p->layer];
+    ts_work *b = p->w;
+    const int64_t r = c->Hv / c->Hk, KD = c->Hk * c->Dk, VD = c->Hv * c->Dv, V = r * c->Dv,
+                  width = 2 * c->Dk + 2 * V;
+    ts_linear(p, &w->in_qkvz, b->x, b->T, b->grouped);
+    for (int64_t t = 0; t < b->T; t++)
+        for (int64_t g = 0; g < c->Hk; g++) {
+            const ts_real *from = b->grouped + t * (2 * KD + 2 * VD) + g * width;
+            ts_real *qkv = b->qkv + t * (2 * KD + VD);
+            memcpy(qkv + g * c->Dk, from, (size_t)c->Dk * sizeof *from);
+            memcpy(qkv + KD + g * c->Dk, from + c->Dk, (size_t)c->Dk * sizeof *from);
+            memcpy(qkv + 2 * KD + g * V, from + 2 * c->Dk, (size_t)V * sizeof *from);
+            memcpy(b->z + t * VD + g * V, from + 2 * c->Dk + V, (size_t)V * sizeof *from);
+        }
+    ts_linear(p, &w->in_ba, b->x, b->T, b->grouped);
+    for (int64_t th = 0; th < b->T * c->Hv; th++) {
+        const ts_real *from = b->grouped + th / r * 2 * r;
+        b->b[th] = from[th % r];
+        b->a[th] = from[r + th % r];
+    }
+}
+
+/* x -> qkv, z, b, a */
+static void project(const ts_pass *p)
+{
+    const ts_layer *w = &p->m->w->layer[p->layer];
+    ts_work *b = p->w;
+    if (p->m->w->cfg.family == TS_FAMILY_NEXT) {
+        project_grouped(p);
+        return;
+    }
+    ts_linear(p, &w->in_qkv, b->x, b->T, b->qkv);
+    ts_linear(p, &w->in_b, b->x, b->T, b->b);
+    ts_linear(p, &w->in_a, b->x, b->T, b->a);
+    ts_linear(p, &w->in_z, b->x, b->T, b->z);
+}
+
 /* Tiled value heads (GGUF): head h reads key head h % Hk. Rows of queries and keys are laid out a value head each.
  */
 static void spread_heads(const ts_work *b, const ts_config *c, const ts_real *from, ts_real *to)
@@ -33,9 +75,19 @@ static void recur(const ts_pass *p)
 {
     const ts_config *c = &p->m->w->cfg;
     const ts_work *b = p->w;
-    ts_gdn_args a = {b->T, c->Hk, c->Hv, c->Dk, c->Dv,   p->s->pos,
-                     b->q, b->k,  b->v,  b->g,  b->beta, p->s->layer[p->layer].S,
-                     b->o};
+    ts_gdn_args a = {.T = b->T,
+                     .Hk = c->Hk,
+                     .Hv = c->Hv,
+                     .Dk = c->Dk,
+                     .Dv = c->Dv,
+                     .pos = p->s->pos,
+                     .q = b->q,
+                     .k = b->k,
+                     .v = b->v,
+                     .g = b->g,
+                     .beta = b->beta,
+                     .state = p->s->layer[p->layer].S,
+                     .o = b->o};
     if (p->m->w->tiled) {
         spread_heads(b, c, b->q, b->wide_q);
         spread_heads(b, c, b->k, b->wide_k);
@@ -69,7 +121,7 @@ void ts_gdn_layer(const ts_pass *p)
     ts_work *b = p->w;
     int64_t T = b->T, KD = c->Hk * c->Dk, VD = c->Hv * c->Dv, CD = 2 * KD + VD;
 
-    ts_linear(p, &w->in_qkv, b->x, T, b->qkv);
+    project(p);
     ts_note(p, "qkv", b->qkv, T, CD, 0);
     op->conv(
         &(ts_conv1d_args){.T = T, .C = CD, .W = c->W, .x = b->qkv, .w = r->conv, .state = s->conv, .y = b->conv});
@@ -83,8 +135,6 @@ void ts_gdn_layer(const ts_pass *p)
     ts_note(p, "q", b->q, T, c->Hk, c->Dk);
     ts_note(p, "k", b->k, T, c->Hk, c->Dk);
     ts_note(p, "v", b->v, T, c->Hv, c->Dv);
-    ts_linear(p, &w->in_b, b->x, T, b->b);
-    ts_linear(p, &w->in_a, b->x, T, b->a);
     op->gates(&(ts_gdn_gates_args){.T = T,
                                    .H = c->Hv,
                                    .a = b->a,
@@ -96,7 +146,6 @@ void ts_gdn_layer(const ts_pass *p)
     apply_rate(p);
     ts_note(p, "beta", b->beta, T, c->Hv, 0);
     ts_note(p, "g", b->g, T, c->Hv, 0);
-    ts_linear(p, &w->in_z, b->x, T, b->z);
     ts_note(p, "z", b->z, T, c->Hv, c->Dv);
     recur(p);
     op->scale_output(&(ts_scale_args){.n = T * VD, .scale = pow((double)c->Dk, -0.5), .x = b->o, .y = b->o});

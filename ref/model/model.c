@@ -1,6 +1,7 @@
 #include "model.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static ts_real *widen(const ts_vector *v, bool *ok)
 {
@@ -33,12 +34,27 @@ static bool widen_layer(const ts_layer *from, bool rate, ts_ref_layer *to)
     to->gdn_norm = widen(&from->gdn_norm, &ok);
     to->q_norm = widen(&from->q_norm, &ok);
     to->k_norm = widen(&from->k_norm, &ok);
+    to->kv_a_norm = widen(&from->kv_a_norm, &ok);
+    to->router_bias = widen(&from->router_bias, &ok);
     return ok;
+}
+
+/* The other profiles replay engines on dense models; what those do here has not been compared. */
+static ts_status check_profile(const ts_weights *w, const ts_profile *p, ts_error *err)
+{
+    const bool plain = strcmp(p->name, "ts") == 0 || strcmp(p->name, "exact") == 0;
+    if (plain || (w->cfg.moe.E == 0 && w->cfg.family != TS_FAMILY_KIMI))
+        return TS_OK;
+    return ts_fail(err, TS_BAD, w->path, NULL, "profile %s is not defined for %s; ts and exact are", p->name,
+                   w->cfg.model_type);
 }
 
 ts_status ts_model_new(const ts_weights *w, const ts_profile *p, ts_ref_model **out, ts_error *err)
 {
     const ts_config *c = &w->cfg;
+    ts_status status = check_profile(w, p, err);
+    if (status)
+        return status;
     ts_ref_model *m = calloc(1, sizeof *m);
     if (!m)
         return ts_no_memory(err, sizeof *m);
@@ -48,7 +64,7 @@ ts_status ts_model_new(const ts_weights *w, const ts_profile *p, ts_ref_model **
     bool ok = true;
     m->final_norm = widen(&w->final_norm, &ok);
     m->layer = calloc((size_t)c->layers, sizeof *m->layer);
-    m->freq = malloc((size_t)(c->R / 2) * sizeof *m->freq);
+    m->freq = malloc((size_t)(c->R / 2 + 1) * sizeof *m->freq);
     ok &= m->layer && m->freq;
     for (int64_t i = 0; ok && i < c->layers; i++)
         ok = widen_layer(&w->layer[i], w->rate, &m->layer[i]);
@@ -72,6 +88,8 @@ static void free_layer(ts_ref_layer *l)
     free(l->gdn_norm);
     free(l->q_norm);
     free(l->k_norm);
+    free(l->kv_a_norm);
+    free(l->router_bias);
 }
 
 void ts_model_free(ts_ref_model *m)

@@ -12,7 +12,9 @@ typedef struct {
     ts_real *input_norm, *post_norm;
     ts_real *conv, *A_log, *dt_bias, *gdn_norm; /* linear attention */
     ts_real *rate;                              /* [Hv] -exp(A_log) of a GGUF file, or NULL: A_log is zeros then */
-    ts_real *q_norm, *k_norm;                   /* full attention */
+    ts_real *q_norm, *k_norm;                   /* gated attention */
+    ts_real *kv_a_norm;                         /* latent attention */
+    ts_real *router_bias;                       /* experts */
 } ts_ref_layer;
 
 struct ts_ref_model {
@@ -47,6 +49,11 @@ typedef struct {
     ts_real *cos, *sin;                                                 /* [T,R/2] */
     ts_real *step, *sum, *narrow;                                       /* activations as codes, or rounded */
     ts_real *wide_q, *wide_k;                                           /* [T,Hv,Dk] */
+    ts_real *grouped;                                                   /* [T,CD+VD]: projections by key head */
+    ts_real *low, *f, *decay;                                           /* KDA: [T,Dk] [T,Hv,Dk] [T,Hv,Dk] */
+    ts_real *latent, *shared_key, *row;                                 /* MLA: [T,rank] [T,Dr] [T,rank+Dr] */
+    ts_real *router, *weight, *score;                                   /* experts: [T,E] [T,E] [T,groups] */
+    ts_real *expert, *shared;                                           /* [E,C] of one token; [T,C] */
     int8_t *code;                                                       /* [T,K], or ggml's blocks */
     int32_t *pos, *len;                                                 /* [T] */
 } ts_work;
@@ -87,6 +94,13 @@ void ts_linear_mlx_bf16(const ts_pass *p, const ts_matrix *w, const ts_real *x, 
 /* Mixers: w->x -> w->branch. */
 void ts_gdn_layer(const ts_pass *p);
 void ts_attention_layer(const ts_pass *p);
+void ts_kda_layer(const ts_pass *p);
+void ts_mla_layer(const ts_pass *p);
+/* Experts: w->x -> w->branch. */
+void ts_moe_layer(const ts_pass *p);
+/* branch = Wdown (silu(Wgate x) * Wup x) of T rows. */
+void ts_mlp(const ts_pass *p, const ts_matrix *gate, const ts_matrix *up, const ts_matrix *down, const ts_real *x,
+            int64_t T, ts_real *branch);
 /* Traces "layer.N.name"; unused trailing dims are 0. */
 void ts_note(const ts_pass *p, const char *name, const ts_real *data, int64_t d0, int64_t d1, int64_t d2);
 

@@ -6,6 +6,12 @@
 #include "model.h"
 #include "op.h"
 
+/* Channels of a cached row: a head's, or the latent and the part of the key that heads share. */
+static int64_t row_width(const ts_config *c)
+{
+    return c->family == TS_FAMILY_KIMI ? c->rank + c->Dr : c->D;
+}
+
 static bool layer_state_new(const ts_config *c, bool full, ts_kv_dtype dtype, int64_t pages, const int32_t *table,
                             ts_layer_state *l)
 {
@@ -15,12 +21,14 @@ static bool layer_state_new(const ts_config *c, bool full, ts_kv_dtype dtype, in
         l->S = calloc((size_t)(c->Hv * c->Dk * c->Dv), sizeof *l->S);
         return l->conv && l->S;
     }
-    size_t elements = (size_t)(pages * TS_PAGE * c->Hkv * c->D);
-    l->kv = (ts_kv){.dtype = dtype, .page = TS_PAGE, .pages = pages, .table = table, .width = c->D};
+    const size_t rows = (size_t)(pages * TS_PAGE * c->Hkv), elements = rows * (size_t)row_width(c);
+    l->kv = (ts_kv){.dtype = dtype, .page = TS_PAGE, .pages = pages, .table = table, .width = row_width(c)};
     l->kv.k = calloc(elements, ts_kv_size(dtype));
+    l->kv.k_scale = calloc(rows, sizeof *l->kv.k_scale);
+    if (c->family == TS_FAMILY_KIMI)
+        return l->kv.k && l->kv.k_scale;
     l->kv.v = calloc(elements, ts_kv_size(dtype));
-    l->kv.k_scale = calloc(elements / (size_t)c->D, sizeof *l->kv.k_scale);
-    l->kv.v_scale = calloc(elements / (size_t)c->D, sizeof *l->kv.v_scale);
+    l->kv.v_scale = calloc(rows, sizeof *l->kv.v_scale);
     return l->kv.k && l->kv.v && l->kv.k_scale && l->kv.v_scale;
 }
 
@@ -69,23 +77,28 @@ void ts_state_free(ts_ref_state *s)
     free(s);
 }
 
-/* k, v [Hkv,pos,D] -> pages, rounded by the operation that stores them in a forward pass. */
+/* x [Hkv,pos,D] -> channels from `first` on of rows to[pos,Hkv,width] */
+static void lay_rows(const ts_config *c, int64_t pos, const ts_real *x, int64_t D, int64_t first, int64_t width,
+                     ts_real *to)
+{
+    for (int64_t h = 0; h < c->Hkv; h++)
+        for (int64_t j = 0; j < pos; j++)
+            memcpy(to + (j * c->Hkv + h) * width + first, x + (h * pos + j) * D, (size_t)D * sizeof *x);
+}
+
+/* k, v as state_trace has them -> pages, rounded by the operation that stores them in a forward pass. */
 static ts_status put_kv(const ts_config *c, const ts_kv *kv, int64_t pos, const ts_real *k, const ts_real *v,
                         ts_error *err)
 {
-    size_t n = (size_t)(c->Hkv * pos * c->D);
-    ts_real *rows = malloc((2 * n + 1) * sizeof *rows);
+    const bool latent = c->family == TS_FAMILY_KIMI;
+    const int64_t width = row_width(c), n = c->Hkv * pos * width;
+    ts_real *rows = malloc((size_t)(2 * n + 1) * sizeof *rows);
     if (!rows)
-        return ts_no_memory(err, 2 * n * sizeof *rows);
-    for (int64_t h = 0; h < c->Hkv; h++)
-        for (int64_t j = 0; j < pos; j++)
-            for (int64_t d = 0; d < c->D; d++) {
-                int64_t to = (j * c->Hkv + h) * c->D + d, from = (h * pos + j) * c->D + d;
-                rows[to] = k[from];
-                rows[(int64_t)n + to] = v[from];
-            }
+        return ts_no_memory(err, (size_t)(2 * n) * sizeof *rows);
+    lay_rows(c, pos, k, latent ? c->rank : width, 0, width, rows);
+    lay_rows(c, pos, v, latent ? c->Dr : width, latent ? c->rank : 0, width, latent ? rows : rows + n);
     ts_kv_store(
-        &(ts_kv_store_args){.T = pos, .Hkv = c->Hkv, .D = c->D, .pos = 0, .k = rows, .v = rows + n, .kv = *kv});
+        &(ts_kv_store_args){.T = pos, .Hkv = c->Hkv, .D = width, .pos = 0, .k = rows, .v = rows + n, .kv = *kv});
     free(rows);
     return TS_OK;
 }
@@ -114,15 +127,15 @@ ts_status ts_state_put(const ts_ref_model *m, ts_ref_state *s, int64_t layer, in
     return TS_OK;
 }
 
-/* Pool pages -> [Hkv,len,D], widened. */
-static void trace_kv(const ts_config *c, const ts_kv *kv, const void *pool, int64_t len, const char *name,
-                     ts_trace *out)
+/* Channels from .. from+n-1 of the rows in a pool's pages -> [Hkv,len,n], widened. */
+static void trace_kv(const ts_config *c, const ts_kv *kv, const void *pool, int64_t len, int64_t from, int64_t n,
+                     const char *name, ts_trace *out)
 {
-    ts_real *y = malloc((size_t)(c->Hkv * len * c->D) * sizeof *y);
+    ts_real *y = malloc((size_t)(c->Hkv * len * n) * sizeof *y);
     for (int64_t h = 0; y && h < c->Hkv; h++)
         for (int64_t j = 0; j < len; j++)
-            ts_kv_read(kv, pool, ts_kv_index(kv, c->Hkv, c->D, j, h), c->D, y + (h * len + j) * c->D);
-    ts_trace_put(out, name, ts_real_dtype, 3, (int64_t[]){c->Hkv, len, c->D}, y);
+            ts_kv_read(kv, pool, ts_kv_index(kv, c->Hkv, row_width(c), j, h) + from, n, y + (h * len + j) * n);
+    ts_trace_put(out, name, ts_real_dtype, 3, (int64_t[]){c->Hkv, len, n}, y);
     free(y);
 }
 
@@ -136,9 +149,12 @@ void ts_state_trace(const ts_ref_model *m, const ts_ref_state *s, const char *su
         const char *part[4] = {"conv_states", "recurrent_states", "k", "v"};
         for (int n = 0; n < 4; n++)
             snprintf(name[n], sizeof name[n], "cache.%lld.%s%s", (long long)i, part[n], suffix);
-        if (c->full[i]) {
-            trace_kv(c, &l->kv, l->kv.k, s->pos, name[2], out);
-            trace_kv(c, &l->kv, l->kv.v, s->pos, name[3], out);
+        if (c->full[i] && c->family == TS_FAMILY_KIMI) {
+            trace_kv(c, &l->kv, l->kv.k, s->pos, 0, c->rank, name[2], out);
+            trace_kv(c, &l->kv, l->kv.k, s->pos, c->rank, c->Dr, name[3], out);
+        } else if (c->full[i]) {
+            trace_kv(c, &l->kv, l->kv.k, s->pos, 0, c->D, name[2], out);
+            trace_kv(c, &l->kv, l->kv.v, s->pos, 0, c->D, name[3], out);
         } else {
             ts_trace_put(out, name[0], ts_real_dtype, 2, (int64_t[]){CD, c->W}, l->conv);
             ts_trace_put(out, name[1], ts_real_dtype, 3, (int64_t[]){c->Hv, c->Dk, c->Dv}, l->S);

@@ -37,6 +37,58 @@ static void run_lse(ts_op_id id, const void *args)
     }
 }
 
+/* What Kimi Linear and sparse models add. */
+static void run_kimi_and_sparse(ts_op_id id, const void *args)
+{
+    switch (id) {
+    case TS_OP_GDN_LAZY_ROWS:
+        ts_gdn_lazy_rows(args);
+        break;
+    case TS_OP_GDN_LAZY_COMMIT:
+        ts_gdn_lazy_commit(args);
+        break;
+    case TS_OP_KDA_GATES:
+        ts_kda_gates(args);
+        break;
+    case TS_OP_KDA_GATES_BOUNDED:
+        ts_kda_gates_bounded(args);
+        break;
+    case TS_OP_KDA_STEP:
+        ts_kda_step(args);
+        break;
+    case TS_OP_KDA_CHUNK:
+        ts_kda_chunk(args);
+        break;
+    case TS_OP_KDA_CHUNK_EXP2:
+        ts_kda_chunk_exp2(args);
+        break;
+    case TS_OP_GATED_NORM_SIGMOID:
+        ts_gated_norm_sigmoid(args);
+        break;
+    case TS_OP_MOE_ROUTER_SOFTMAX:
+        ts_moe_router_softmax(args);
+        break;
+    case TS_OP_MOE_ROUTER_SIGMOID:
+        ts_moe_router_sigmoid(args);
+        break;
+    case TS_OP_MOE_ACCUMULATE:
+        ts_moe_accumulate(args);
+        break;
+    case TS_OP_ROW_GATE:
+        ts_row_gate(args);
+        break;
+    case TS_OP_MLA_ATTENTION:
+        ts_mla_attention(args);
+        break;
+    case TS_OP_MLA_ABSORBED:
+        ts_mla_absorbed(args);
+        break;
+    default:
+        run_lse(id, args);
+        break;
+    }
+}
+
 /* The forms that other engines compute. */
 static void run_form(ts_op_id id, const void *args)
 {
@@ -111,7 +163,7 @@ static void run_form(ts_op_id id, const void *args)
         ts_matmul_ggml_x86(args);
         break;
     default:
-        run_lse(id, args);
+        run_kimi_and_sparse(id, args);
         break;
     }
 }
@@ -121,6 +173,9 @@ void ts_op_run(ts_op_id id, const void *args)
     switch (id) {
     case TS_OP_EXP:
         map(ts_exp, args);
+        break;
+    case TS_OP_EXP2:
+        map(ts_exp2, args);
         break;
     case TS_OP_SIGMOID:
         map(ts_sigmoid, args);
@@ -164,6 +219,9 @@ void ts_op_run(ts_op_id id, const void *args)
     case TS_OP_GDN_STEP:
         ts_gdn_step(args);
         break;
+    case TS_OP_GDN_CHUNK:
+        ts_gdn_chunk(args);
+        break;
     case TS_OP_GDN_CHUNK64:
         ts_gdn_chunk64(args);
         break;
@@ -184,12 +242,6 @@ void ts_op_run(ts_op_id id, const void *args)
         break;
     case TS_OP_ATTENTION_MERGE:
         ts_attention_merge(args);
-        break;
-    case TS_OP_MLA_ATTENTION:
-        ts_mla_attention(args);
-        break;
-    case TS_OP_MLA_ABSORBED:
-        ts_mla_absorbed(args);
         break;
     case TS_OP_MATMUL_DOT32:
         ts_matmul_dot32(args);

@@ -125,22 +125,36 @@ static void random_models(void **state)
     }
 }
 
-static void other_models_are_refused_by_name(void **state)
+static void every_family_is_read(void **state)
 {
     (void)state;
     const char *const files[] = {"golden/external/rand-qwen35-moe-config.json",
                                  "golden/external/rand-qwen3-next-moe-config.json",
                                  "golden/external/rand-kimi-linear-config.json"};
-    const char *const types[] = {"qwen3_5_moe_text", "qwen3_next", "kimi_linear"};
+    const ts_family family[] = {TS_FAMILY_QWEN35, TS_FAMILY_NEXT, TS_FAMILY_KIMI};
+    const int64_t k[] = {3, 2, 2}, shared[] = {48, 48, 32};
     for (size_t i = 0; i < 3; i++) {
         ts_config c;
-        ts_error err = {0};
-        assert_int_equal(ts_config_load_file(files[i], &c, &err), TS_BAD);
-        assert_string_equal(err.tensor, "model_type");
-        assert_non_null(strstr(err.reason, types[i]));
+        assert_int_equal(ts_config_load_file(files[i], &c, NULL), TS_OK);
+        assert_int_equal(c.family, family[i]);
+        assert_int_equal(c.moe.E, 8);
+        assert_int_equal(c.moe.k, k[i]);
+        assert_int_equal(c.moe.I, 32);
+        assert_int_equal(c.moe.shared, shared[i]);
+        assert_int_equal(c.moe.sigmoid, i == 2);
+        assert_int_equal(c.moe.layer[0], i != 2);
+        assert_true(c.moe.layer[1] && c.moe.renorm);
     }
+}
+
+static void other_models_are_refused_by_name(void **state)
+{
+    (void)state;
     assert_refused("model_type", "\"llama\"", "\"llama\" is not supported");
     assert_refused("model_type", "\"qwen4_exp\"", "\"qwen4_exp\" is not supported");
+    assert_refused("model_type", "\"kimi_k3\"", "\"kimi_k3\" is not supported");
+    assert_refused("model_type", "\"kimi-k3\"", "\"kimi-k3\" is not supported");
+    assert_refused("model_type", "\"qwen3_5_moe_vl\"", "not supported");
     assert_refused("model_type", "\"QWEN3_5\"", "not supported");
     assert_refused("model_type", "5", "must be a string");
     assert_refused("model_type", NULL, "missing");
@@ -441,6 +455,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tiny_model),
         cmocka_unit_test(random_models),
+        cmocka_unit_test(every_family_is_read),
         cmocka_unit_test_teardown(other_models_are_refused_by_name, empty_dir),
         cmocka_unit_test_teardown(nested_text_config, empty_dir),
         cmocka_unit_test_teardown(rope_precedence, empty_dir),

@@ -181,7 +181,7 @@ static void state_dots(void **state)
     }
     const ts_matrix m = {.format = TS_W_F32, .N = V, .K = K, .data = columns};
     ts_ref32.op(TS_OP_MATMUL_DOT32, &(ts_matmul_args){.T = 1, .N = V, .K = K, .x = q, .w = &m, .y = want});
-    ts_gdn_args a = {1, 1, 1, K, V, 0, q, k, v, &g, &beta, S, o};
+    ts_gdn_args a = {1, 1, 1, K, V, 0, 0, q, k, v, &g, &beta, S, o};
     ts_ref32.op(TS_OP_GDN_STEP_GGML, &a);
     for (int j = 0; j < V; j++)
         same(o[j], want[j]);

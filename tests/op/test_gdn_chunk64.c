@@ -89,7 +89,7 @@ static void to_the_bit(void **state)
     float *v = generated("normal", 3, T * DV), *g = generated("uniform:-0.5:0", 4, T);
     float *beta = generated("uniform:0:1", 5, T), *S = generated("normal", 6, DK * DV);
     float *S2 = copied(S, DK * DV), *o = floats(T * DV), *o2 = floats(T * DV);
-    ts_gdn_args a = {T, 1, 1, DK, DV, POS, q, k, v, g, beta, S, o};
+    ts_gdn_args a = {T, 1, 1, DK, DV, POS, 0, q, k, v, g, beta, S, o};
     ts_ref32.op(TS_OP_GDN_CHUNK64, &a);
     matrices *m = room(1, sizeof *m);
     for (int64_t t = 0, L; t < T; t += L) {

@@ -36,6 +36,11 @@ static void mpfr_exponential(mpfr_t y, const mpfr_t x)
     mpfr_exp(y, x, MPFR_RNDN);
 }
 
+static void mpfr_power_of_two(mpfr_t y, const mpfr_t x)
+{
+    mpfr_exp2(y, x, MPFR_RNDN);
+}
+
 /* y = numerator / (1 + exp(-x)) */
 static void over_one_plus_exp(mpfr_t y, const mpfr_t numerator, const mpfr_t x)
 {
@@ -107,6 +112,7 @@ static void to_f16(const float *x, float *y, int64_t n)
 
 static const ts_sweep_function table[] = {
     {"exp", TS_OP_EXP, NULL, exp, mpfr_exponential, F32, 1, ALL},
+    {"exp2", TS_OP_EXP2, NULL, exp2, mpfr_power_of_two, F32, 1, ALL},
     {"sigmoid", TS_OP_SIGMOID, NULL, sigmoid, mpfr_sigmoid, F32, 2, -88.72f},
     {"silu", TS_OP_SILU, NULL, silu, mpfr_silu, F32, 2, -88.72f},
     {"softplus", TS_OP_SOFTPLUS, NULL, softplus, mpfr_softplus, F32, 1, ALL},

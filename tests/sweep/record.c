@@ -143,10 +143,12 @@ static double up(double ulp)
 ts_status ts_sweep_header(const char *file, char **text, ts_error *err)
 {
     cJSON *json = NULL;
-    double e = 0, softplus = 0;
+    double e = 0, e2 = 0, softplus = 0;
     ts_status s = ts_json_load(file, &json, err);
     if (!s)
         s = ts_sweep_recorded_ulp(file, json, "exp", &e, err);
+    if (!s)
+        s = ts_sweep_recorded_ulp(file, json, "exp2", &e2, err);
     if (!s)
         s = ts_sweep_recorded_ulp(file, json, "softplus", &softplus, err);
     cJSON_Delete(json);
@@ -156,11 +158,11 @@ ts_status ts_sweep_header(const char *file, char **text, ts_error *err)
         "/* Made by `make exhaustive` from golden/own/exhaustive.json: the largest distance of ref32 from the\n"
         " * true value over all inputs, in ulp, rounded up. */\n"
         "#ifndef TS_TOOLS_CHECK_ULP_H\n#define TS_TOOLS_CHECK_ULP_H\n\n"
-        "#define TS_ULP_EXP %.4f\n#define TS_ULP_SOFTPLUS %.4f\n\n#endif\n";
-    size_t size = sizeof format + 32;
+        "#define TS_ULP_EXP %.4f\n#define TS_ULP_EXP2 %.4f\n#define TS_ULP_SOFTPLUS %.4f\n\n#endif\n";
+    size_t size = sizeof format + 48;
     *text = malloc(size);
     if (!*text)
         return ts_no_memory(err, size);
-    snprintf(*text, size, format, up(e), up(softplus));
+    snprintf(*text, size, format, up(e), up(e2), up(softplus));
     return TS_OK;
 }

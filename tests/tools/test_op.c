@@ -284,7 +284,7 @@ static void chunks(void **state)
     for (int i = 0; i < ROWS * 2; i++)
         made[3][i] = -0.01f * (float)(i % 9), made[4][i] = 0.1f * (float)(i % 7);
     memset(made[5], 0, sizeof made[5]);
-    ts_ref32.op(TS_OP_GDN_CHUNK64, &(ts_gdn_args){ROWS, 2, 2, 16, 16, pos, made[0], made[1], made[2], made[3],
+    ts_ref32.op(TS_OP_GDN_CHUNK64, &(ts_gdn_args){ROWS, 2, 2, 16, 16, pos, 0, made[0], made[1], made[2], made[3],
                                                   made[4], made[5], made[6]});
     ts_tensor t[] = {floats("q", made[0], 3, ROWS, 2, 16),       floats("k", made[1], 3, ROWS, 2, 16),
                      floats("v", made[2], 3, ROWS, 2, 16),       floats("g", made[3], 2, ROWS, 2, 0),

@@ -44,7 +44,7 @@ static ts_status fill(ts_op_id op, const void *a, const float *state, const char
         ts_bound_l2norm(a, bound);
         break;
     case TS_OP_GATED_NORM:
-        ts_bound_gated_norm(a, bound);
+        ts_bound_gated_norm(a, ts_err_silu, bound);
         break;
     case TS_OP_CONV1D:
         ts_bound_conv1d(a, state, NULL, bound);
@@ -55,7 +55,7 @@ static ts_status fill(ts_op_id op, const void *a, const float *state, const char
     case TS_OP_GDN_STEP:
         return ts_bound_gdn_step(a, state, field, bound, err);
     case TS_OP_GDN_CHUNK64:
-        return ts_bound_gdn_chunk64(a, state, field, bound, err);
+        return ts_bound_chunk(a, TS_CHUNK_GDN64, state, field, bound, err);
     case TS_OP_ROPE:
         ts_bound_rope(a, bound);
         break;
@@ -102,6 +102,15 @@ static const ts_field *find_output(ts_op_id op, const char *field)
     return NULL;
 }
 
+/* Does the operation start from what a field of its own holds? A cache is one that it only fills. */
+static bool needs_state(ts_op_id op)
+{
+    for (int i = 0; i < TS_MAX_FIELDS && ts_op_table[op].field[i].name; i++)
+        if (ts_op_table[op].field[i].role == TS_INOUT && ts_op_table[op].field[i].kind == TS_FIELD_REAL)
+            return true;
+    return false;
+}
+
 ts_status ts_bound(ts_op_id op, const void *args, const float *state, const char *field, double *bound,
                    ts_error *err)
 {
@@ -110,9 +119,7 @@ ts_status ts_bound(ts_op_id op, const void *args, const float *state, const char
     const ts_field *f = find_output(op, field);
     if (!f)
         return ts_fail(err, TS_USAGE, NULL, field, "not an output of %s", ts_op_table[op].name);
-    bool stateful = op == TS_OP_CONV1D || op == TS_OP_CONV1D_BF16 || op == TS_OP_GDN_STEP_GGML ||
-                    op == TS_OP_QKV_CONV_A64S8 || op == TS_OP_GDN_STEP || op == TS_OP_GDN_CHUNK64;
-    if (stateful && !state)
+    if (needs_state(op) && !state)
         return ts_fail(err, TS_USAGE, NULL, field, "%s needs the state before the call", ts_op_table[op].name);
     bool copy = op == TS_OP_KV_STORE || ((op == TS_OP_CONV1D || op == TS_OP_CONV1D_BF16) && f->role == TS_INOUT);
     if (!copy)

@@ -1,6 +1,78 @@
 /* The bounds of the forms that only the reference computes, by name. */
 #include "check/bound_op.h"
 
+/* What the R9700 engine LSE computes. */
+static ts_status bound_lse(ts_op_id op, const void *a, const char *field, double *bound, ts_error *err)
+{
+    switch (op) {
+    case TS_OP_MATMUL_LSE_A64:
+        ts_bound_matmul_lse_a64(a, bound);
+        break;
+    case TS_OP_MATMUL_LSE_A64_FMA:
+        ts_bound_matmul_lse_a64_fma(a, bound);
+        break;
+    case TS_OP_QUANTIZE_LSE_A8:
+        ts_bound_quantize_lse_a8(a, field, bound);
+        break;
+    case TS_OP_MATMUL_LSE_A8:
+        ts_bound_matmul_lse_a8(a, bound);
+        break;
+    case TS_OP_GATE_UP_LSE_A8:
+        ts_bound_gate_up_lse_a8(a, field, bound);
+        break;
+    case TS_OP_MATMUL_LSE_EX:
+        ts_bound_matmul_lse_ex(a, bound);
+        break;
+    case TS_OP_MATMUL_LSE_F16:
+        ts_bound_matmul_lse_f16(a, bound);
+        break;
+    default:
+        return ts_fail(err, TS_USAGE, NULL, field, "operation %d has no bound", (int)op);
+    }
+    return TS_OK;
+}
+
+/* What Kimi Linear and sparse models add. */
+static ts_status bound_kimi_and_sparse(ts_op_id op, const void *a, const float *state, const char *field,
+                                       double *bound, ts_error *err)
+{
+    switch (op) {
+    case TS_OP_KDA_GATES:
+    case TS_OP_KDA_GATES_BOUNDED:
+        ts_bound_kda_gates(a, op == TS_OP_KDA_GATES_BOUNDED, field, bound);
+        break;
+    case TS_OP_GDN_LAZY_ROWS:
+        return ts_bound_gdn_lazy_rows(a, field, bound, err);
+    case TS_OP_GDN_LAZY_COMMIT:
+        ts_bound_gdn_lazy_commit(a, state, bound);
+        break;
+    case TS_OP_KDA_STEP:
+        return ts_bound_kda_step(a, state, field, bound, err);
+    case TS_OP_GDN_CHUNK:
+        return ts_bound_chunk(a, TS_CHUNK_GDN, state, field, bound, err);
+    case TS_OP_KDA_CHUNK:
+        return ts_bound_chunk(a, TS_CHUNK_KDA, state, field, bound, err);
+    case TS_OP_KDA_CHUNK_EXP2:
+        return ts_bound_chunk(a, TS_CHUNK_KDA_EXP2, state, field, bound, err);
+    case TS_OP_GATED_NORM_SIGMOID:
+        ts_bound_gated_norm(a, ts_err_sigmoid, bound);
+        break;
+    case TS_OP_MOE_ROUTER_SOFTMAX:
+        return ts_bound_moe_router_softmax(a, bound, err);
+    case TS_OP_MOE_ROUTER_SIGMOID:
+        return ts_bound_moe_router_sigmoid(a, field, bound, err);
+    case TS_OP_MOE_ACCUMULATE:
+        ts_bound_moe_accumulate(a, bound);
+        break;
+    case TS_OP_ROW_GATE:
+        ts_bound_row_gate(a, bound);
+        break;
+    default:
+        return bound_lse(op, a, field, bound, err);
+    }
+    return TS_OK;
+}
+
 ts_status ts_bound_form(ts_op_id op, const void *a, const float *state, const char *field, double *bound,
                         ts_error *err)
 {
@@ -71,29 +143,11 @@ ts_status ts_bound_form(ts_op_id op, const void *a, const float *state, const ch
     case TS_OP_MATMUL_GGML_X86:
         ts_bound_matmul_ggml(a, field, bound);
         break;
-    case TS_OP_MATMUL_LSE_A64:
-        ts_bound_matmul_lse_a64(a, bound);
-        break;
-    case TS_OP_MATMUL_LSE_A64_FMA:
-        ts_bound_matmul_lse_a64_fma(a, bound);
-        break;
-    case TS_OP_QUANTIZE_LSE_A8:
-        ts_bound_quantize_lse_a8(a, field, bound);
-        break;
-    case TS_OP_MATMUL_LSE_A8:
-        ts_bound_matmul_lse_a8(a, bound);
-        break;
-    case TS_OP_GATE_UP_LSE_A8:
-        ts_bound_gate_up_lse_a8(a, field, bound);
-        break;
-    case TS_OP_MATMUL_LSE_EX:
-        ts_bound_matmul_lse_ex(a, bound);
-        break;
-    case TS_OP_MATMUL_LSE_F16:
-        ts_bound_matmul_lse_f16(a, bound);
+    case TS_OP_EXP2:
+        ts_bound_map(ts_err_exp2, a, bound);
         break;
     default:
-        return ts_fail(err, TS_USAGE, NULL, field, "operation %d has no bound", (int)op);
+        return bound_kimi_and_sparse(op, a, state, field, bound, err);
     }
     return TS_OK;
 }

@@ -37,6 +37,23 @@ void ts_bound_gdn_gates(const ts_gdn_gates_args *a, const char *field, double *b
     }
 }
 
+/* g = -exp(A_log) softplus(f + dt_bias), or lower_bound sigmoid(exp(A_log) (f + dt_bias)); beta = beta_scale
+ * sigmoid(b) */
+void ts_bound_kda_gates(const ts_kda_gates_args *a, bool bounded, const char *field, double *bound)
+{
+    const int64_t rows = a->T * a->H;
+    const ts_err beta_scale = ts_err_param(a->beta_scale), low = ts_err_param(a->lower_bound);
+    for (int64_t th = 0; th < rows && strcmp(field, "beta") == 0; th++)
+        bound[th] = ts_err_bound(ts_err_mul(beta_scale, ts_err_sigmoid(ts_err_exact(a->b[th]))));
+    for (int64_t i = 0; i < rows * a->D && strcmp(field, "g") == 0; i++) {
+        int64_t h = i / a->D % a->H;
+        ts_err f = ts_err_add(ts_err_exact(a->f[i]), ts_err_exact(a->dt_bias[h * a->D + i % a->D]));
+        ts_err rate = ts_err_exp(ts_err_exact(a->A_log[h]));
+        bound[i] = ts_err_bound(bounded ? ts_err_mul(low, ts_err_sigmoid(ts_err_mul(rate, f)))
+                                        : ts_err_mul(rate, ts_err_softplus(f)));
+    }
+}
+
 /* Channel d of x[D]: c, s [R/2]. The channels beyond R are copies. */
 static ts_err rope_channel(const float *x, const float *c, const float *s, int64_t R, int64_t d)
 {

@@ -36,14 +36,14 @@ void ts_bound_l2norm(const ts_l2norm_args *a, double *bound)
     }
 }
 
-void ts_bound_gated_norm(const ts_gated_norm_args *a, double *bound)
+void ts_bound_gated_norm(const ts_gated_norm_args *a, ts_err (*gate)(ts_err), double *bound)
 {
     for (int64_t row = 0; row < a->T * a->H; row++) {
         const float *x = a->x + row * a->D, *z = a->z + row * a->D;
         ts_err r = ts_err_root_mean(x, a->D, a->eps);
         for (int64_t i = 0; i < a->D; i++) {
             ts_err y = ts_err_mul(ts_err_mul(ts_err_exact(x[i]), r), ts_err_exact(a->w[i]));
-            bound[row * a->D + i] = ts_err_bound(ts_err_mul(y, ts_err_silu(ts_err_exact(z[i]))));
+            bound[row * a->D + i] = ts_err_bound(ts_err_mul(y, gate(ts_err_exact(z[i]))));
         }
     }
 }

@@ -20,7 +20,7 @@ ts_err ts_err_root_mean(const float *x, int64_t n, double eps);    /* rsqrt(mean
 ts_err ts_err_normed(ts_err r, float x, float w, int64_t centred); /* one element, r from above */
 void ts_bound_rmsnorm(const ts_rmsnorm_args *a, double *bound);
 void ts_bound_l2norm(const ts_l2norm_args *a, double *bound);
-void ts_bound_gated_norm(const ts_gated_norm_args *a, double *bound);
+void ts_bound_gated_norm(const ts_gated_norm_args *a, ts_err (*gate)(ts_err), double *bound);
 
 ts_err ts_err_weight(const ts_matrix *w, int64_t n, int64_t k); /* exact, or one fma of MLX */
 void ts_bound_embed(const ts_embed_args *a, double *bound);
@@ -34,8 +34,19 @@ void ts_bound_qkv_conv_a64s8(const ts_qkv_conv_a64s8_args *a, const float *state
 /* state: contents before the call. o and state of one step; of rows of one chunk. */
 ts_status ts_bound_gdn_step(const ts_gdn_args *a, const float *state, const char *field, double *bound,
                             ts_error *err);
-ts_status ts_bound_gdn_chunk64(const ts_gdn_args *a, const float *state, const char *field, double *bound,
-                               ts_error *err);
+ts_status ts_bound_kda_step(const ts_gdn_args *a, const float *state, const char *field, double *bound,
+                            ts_error *err);
+typedef enum { TS_CHUNK_GDN64, TS_CHUNK_GDN, TS_CHUNK_KDA, TS_CHUNK_KDA_EXP2 } ts_chunk_form;
+ts_status ts_bound_chunk(const ts_gdn_args *a, ts_chunk_form form, const float *state, const char *field,
+                         double *bound, ts_error *err);
+ts_status ts_bound_gdn_lazy_rows(const ts_gdn_lazy_rows_args *a, const char *field, double *bound, ts_error *err);
+void ts_bound_gdn_lazy_commit(const ts_gdn_lazy_commit_args *a, const float *state, double *bound);
+void ts_bound_kda_gates(const ts_kda_gates_args *a, bool bounded, const char *field, double *bound);
+
+ts_status ts_bound_moe_router_softmax(const ts_moe_router_args *a, double *bound, ts_error *err);
+ts_status ts_bound_moe_router_sigmoid(const ts_moe_router_args *a, const char *field, double *bound, ts_error *err);
+void ts_bound_moe_accumulate(const ts_moe_accumulate_args *a, double *bound);
+void ts_bound_row_gate(const ts_row_gate_args *a, double *bound);
 
 ts_status ts_bound_attention(const ts_attention_args *a, const char *field, double *bound, ts_error *err);
 ts_status ts_bound_attention_merge(const ts_attention_merge_args *a, const char *field, double *bound,

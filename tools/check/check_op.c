@@ -136,12 +136,14 @@ static ts_status bound_piece(ts_call *piece, int64_t row0, bound_result r[TS_MAX
 /* A recurrence is bounded one step (or chunk) at a time, from ref32's own state. */
 static int64_t piece_rows(const ts_call *c, int64_t t, int64_t T)
 {
-    ts_op_id id = (ts_op_id)(c->op - ts_op_table);
+    const int64_t *pos = ts_call_dim(c, "pos"), *chunk = ts_call_dim(c, "chunk");
     int64_t n = T;
-    if (id == TS_OP_GDN_STEP || id == TS_OP_GDN_STEP_GGML)
+    if (strncmp(c->op->order, "gdn-step", strlen("gdn-step")) == 0)
         n = 1;
-    else if (id == TS_OP_GDN_CHUNK64)
-        n = 64 - (*ts_call_dim(c, "pos") + t) % 64;
+    else if (c->op == &ts_op_table[TS_OP_GDN_CHUNK64])
+        n = 64 - (*pos + t) % 64;
+    else if (chunk)
+        n = *chunk - (*pos + t) % *chunk;
     return n < T - t ? n : T - t;
 }
 

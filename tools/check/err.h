@@ -135,6 +135,15 @@ static inline ts_err ts_err_exp(ts_err x)
     return ts_err_round(v, v * expm1(x.e), TS_ULP_EXP * 2 * TS_ERR_U, TS_ULP_EXP * 2 * TS_ERR_TINY);
 }
 
+/* |2^(x+d) - 2^x| <= 2^x (2^|d| - 1) */
+static inline ts_err ts_err_exp2(ts_err x)
+{
+    double v = exp2(x.v);
+    if (!isfinite(v))
+        return isfinite(x.v) ? (ts_err){v, (double)INFINITY} : ts_err_special(v, x, (ts_err){0, 0}, (ts_err){0, 0});
+    return ts_err_round(v, v * (exp2(x.e) - 1), TS_ULP_EXP2 * 2 * TS_ERR_U, TS_ULP_EXP2 * 2 * TS_ERR_TINY);
+}
+
 static inline double ts_err_bound(ts_err a)
 {
     return a.e * TS_ERR_WIDEN;

@@ -9,6 +9,9 @@
 #include "format/json.h"
 #include "ref.h"
 
+/* Two float64 codings of the delta rule over normalised vectors: theirs, step against chunk, differ by 1e-15. */
+static const double DELTA_LIMIT = 1e-14;
+
 /* An array of double where args.h, as this file sees it, says float. */
 static void *f64(const double *x)
 {
@@ -72,8 +75,9 @@ static bool delta_shapes(const ts_safetensors *f, const char *name)
     if (!k || !v || k->ndim != 3 || v->ndim != 3 || k->dim[1] < 1 || v->dim[1] % k->dim[1] != 0)
         return false;
     int64_t T = k->dim[0], Hk = k->dim[1], Dk = k->dim[2], Hv = v->dim[1], Dv = v->dim[2];
+    const bool kda = strncmp(name, "kda.", 4) == 0;
     return has_shape(find(f, name, "q"), 3, T, Hk, Dk, 0) && has_shape(v, 3, T, Hv, Dv, 0) &&
-           has_shape(find(f, name, "g"), 2, T, Hv, 0, 0) && has_shape(find(f, name, "beta"), 2, T, Hv, 0, 0) &&
+           has_shape(find(f, name, "g"), kda ? 3 : 2, T, Hv, Dk, 0) && has_shape(find(f, name, "beta"), 2, T, Hv, 0, 0) &&
            has_shape(find(f, name, "o"), 3, T, Hv, Dv, 0) && has_shape(find(f, name, "state"), 3, Hv, Dk, Dv, 0) &&
            (!s0 || has_shape(s0, 3, Hv, Dk, Dv, 0));
 }
@@ -94,9 +98,27 @@ static bool attention_shapes(const ts_safetensors *f, const char *name, const ts
            has_shape(find(f, name, "l"), 3, T, Hq, parts, 0);
 }
 
-/* The delta rule by step or by chunk, from raw q and k. */
-static void delta_rule_one(ts_check *k, const ts_safetensors *f, const char *name, ts_op_id id, const char *what)
+/* What kda_chunk_exp2 adds: the product of G with 1/ln2 is rounded, half an ulp of the largest |G| of a chunk, at
+ * both ends of a difference, whose exponential moves by as much of itself. */
+static double exp2_slack(const double *g, const ts_gdn_args *a)
 {
+    const int64_t channels = a->Hv * a->Dk;
+    double most = 0;
+    for (int64_t c = 0; c < channels; c++) {
+        double G = 0;
+        for (int64_t t = 0; t < a->T; t++) {
+            G = t % a->chunk ? G + fabs(g[t * channels + c]) : fabs(g[t * channels + c]);
+            most = G > most ? G : most;
+        }
+    }
+    return most * 0x1p-52;
+}
+
+/* The delta rule by step or by chunk, from raw q and k. */
+static void delta_rule_one(ts_check *k, const ts_safetensors *f, const char *name, ts_op_id id, int64_t chunk)
+{
+    char what[96];
+    snprintf(what, sizeof what, "ref64 %.20s %lld ~ %.20s", ts_op_table[id].name, (long long)chunk, name);
     const ts_tensor *kt = find(f, name, "k"), *vt = find(f, name, "v");
     double *q = widened(f, name, "q"), *key = widened(f, name, "k"), *v = widened(f, name, "v"),
            *g = widened(f, name, "g"), *beta = widened(f, name, "beta"), *state = widened(f, name, "state0"),
@@ -104,8 +126,9 @@ static void delta_rule_one(ts_check *k, const ts_safetensors *f, const char *nam
     if (!state)
         state = find(f, name, "state") ? calloc((size_t)ts_tensor_count(find(f, name, "state")), sizeof *state)
                                        : NULL;
+    double limit = DELTA_LIMIT;
     if (q && key && v && g && beta && state && o && delta_shapes(f, name)) {
-        ts_gdn_args a = {.T = kt->dim[0], .Hk = kt->dim[1], .Hv = vt->dim[1], .Dk = kt->dim[2], .Dv = vt->dim[2]};
+        ts_gdn_args a = {.T = kt->dim[0], .Hk = kt->dim[1], .Hv = vt->dim[1], .Dk = kt->dim[2], .Dv = vt->dim[2], .chunk = chunk};
         ts_l2norm_args n = {.T = a.T,
                             .H = a.Hk,
                             .D = a.Dk,
@@ -124,9 +147,11 @@ static void delta_rule_one(ts_check *k, const ts_safetensors *f, const char *nam
         a.state = f64(state);
         a.o = f64(o);
         ts_ref64.op(id, &a);
+        if (id == TS_OP_KDA_CHUNK_EXP2)
+            limit += exp2_slack(g, &a);
     }
-    compare(k, what, f, name, "o", o, 2e-13); /* NaN if an input was missing */
-    compare(k, what, f, name, "state", state, 2e-13);
+    compare(k, what, f, name, "o", o, limit); /* NaN if an input was missing */
+    compare(k, what, f, name, "state", state, limit);
     double *all[] = {q, key, v, g, beta, state, o};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);
@@ -149,13 +174,18 @@ static void each(ts_check *k, const ts_safetensors *f, const char *start, const 
     }
 }
 
-static void delta_rule_both(ts_check *k, const ts_safetensors *f, const char *name)
+/* The step, and the chunk form at several lengths. */
+static void delta_rule_all(ts_check *k, const ts_safetensors *f, const char *name)
 {
-    char what[64];
-    snprintf(what, sizeof what, "ref64 gdn_step ~ %.20s", name);
-    delta_rule_one(k, f, name, TS_OP_GDN_STEP, what);
-    snprintf(what, sizeof what, "ref64 gdn_chunk64 ~ %.20s", name);
-    delta_rule_one(k, f, name, TS_OP_GDN_CHUNK64, what);
+    const bool kda = strncmp(name, "kda.", 4) == 0;
+    delta_rule_one(k, f, name, kda ? TS_OP_KDA_STEP : TS_OP_GDN_STEP, 0);
+    if (!kda)
+        delta_rule_one(k, f, name, TS_OP_GDN_CHUNK64, 0);
+    for (int64_t chunk = 1; chunk <= TS_MOST_CHUNK; chunk *= 4) {
+        delta_rule_one(k, f, name, kda ? TS_OP_KDA_CHUNK : TS_OP_GDN_CHUNK, chunk);
+        if (kda)
+            delta_rule_one(k, f, name, TS_OP_KDA_CHUNK_EXP2, chunk);
+    }
 }
 
 static void with_golden(ts_check *k, const ts_case *c, const char *start, const char *suffix,
@@ -173,7 +203,8 @@ static void with_golden(ts_check *k, const ts_case *c, const char *start, const 
 
 void ts_external_delta_rule(ts_check *k, const ts_case *c)
 {
-    with_golden(k, c, "gdn.", ".beta", delta_rule_both);
+    with_golden(k, c, "gdn.", ".beta", delta_rule_all);
+    with_golden(k, c, "kda.", ".beta", delta_rule_all);
 }
 
 /* kv.X.k [Hkv][tokens][D] into a pool of 16-token pages taken backwards, every second page free; the rest NaN. */

@@ -70,13 +70,40 @@ typedef struct {
     ts_real *g, *beta;
 } ts_gdn_gates_args;
 
-/* q, k [T,Hk,Dk] normalised and scaled; v, o [T,Hv,Dv]; g, beta [T,Hv]; state [Hv,Dk,Dv];
- * pos = absolute position of row 0 (gdn_chunk64 cuts chunks at multiples of 64) */
+/* f, g [T,H,D]; b, beta [T,H]; A_log [H]; dt_bias [H,D]. beta_scale: 1, or 2 where eigenvalues may be negative;
+ * lower_bound: what g of kda_gates_bounded never passes, -5 <= lower_bound < 0 */
 typedef struct {
-    int64_t T, Hk, Hv, Dk, Dv, pos;
+    int64_t T, H, D;
+    double beta_scale, lower_bound;
+    const ts_real *f, *b, *A_log, *dt_bias;
+    ts_real *g, *beta;
+} ts_kda_gates_args;
+
+/* q, k [T,Hk,Dk] normalised and scaled; v, o [T,Hv,Dv]; beta [T,Hv]; g [T,Hv], of KDA [T,Hv,Dk]; state [Hv,Dk,Dv];
+ * pos = absolute position of row 0 (chunk forms cut chunks at multiples of their length); chunk: that length, of
+ * the forms that leave it open, 1 .. TS_MOST_CHUNK */
+enum { TS_MOST_CHUNK = 256 };
+
+typedef struct {
+    int64_t T, Hk, Hv, Dk, Dv, pos, chunk;
     const ts_real *q, *k, *v, *g, *beta;
     ts_real *state, *o;
 } ts_gdn_args;
+
+/* Rows of a chunk kept to be committed later: k [T,Hk,Dk], v [T,Hv,Dv], g, beta [T,Hv] -> u [T,Hv,Dv], w [T,Hv,Dk],
+ * G [T,Hv], T at most TS_MOST_CHUNK */
+typedef struct {
+    int64_t T, Hk, Hv, Dk, Dv;
+    const ts_real *k, *v, *g, *beta;
+    ts_real *u, *w, *G;
+} ts_gdn_lazy_rows_args;
+
+/* The first `kept` of T such rows go into state [Hv,Dk,Dv] */
+typedef struct {
+    int64_t T, Hk, Hv, Dk, Dv, kept;
+    const ts_real *k, *u, *w, *G;
+    ts_real *state;
+} ts_gdn_lazy_commit_args;
 
 /* x, z, y [T,H,D]; w [D] */
 typedef struct {
@@ -146,6 +173,29 @@ typedef struct {
     const ts_matrix *w;
     ts_real *o, *ql, *ol, *m, *l, *acc;
 } ts_mla_args;
+
+/* logits, weight [T,E]: of k experts a row, 0 of the others. renorm: do the weights of a row add up to 1, or to
+ * scale? moe_router_sigmoid's alone: bias [E], groups, topk_groups, scale, score [T,groups]. */
+typedef struct {
+    int64_t T, E, k, renorm, groups, topk_groups;
+    double scale;
+    const ts_real *logits, *bias;
+    ts_real *weight, *score;
+} ts_moe_router_args;
+
+/* weight [T,E], x [T,E,C] -> y [T,C] */
+typedef struct {
+    int64_t T, E, C;
+    const ts_real *weight, *x;
+    ts_real *y;
+} ts_moe_accumulate_args;
+
+/* y[T,C] = x[T,C] * sigmoid(gate[T]) */
+typedef struct {
+    int64_t T, C;
+    const ts_real *x, *gate;
+    ts_real *y;
+} ts_row_gate_args;
 
 /* y[T,N] = x[T,K] w[N,K]^T */
 typedef struct {

@@ -14,14 +14,22 @@
 #define ZIP_OP(op, file, only) \
     [op] = {file, "elementwise", 1, sizeof(ts_zip_args), {DIM(ts_zip_args, n)}, {{0}}, \
             {REAL(ts_zip_args, a, TS_IN, "n"), REAL(ts_zip_args, b, TS_IN, "n"), REAL(ts_zip_args, y, TS_OUT, "n")}, "n", "", only}
-#define GDN_OP(op, file, how, only) \
+#define GDN_OP(op, file, how, only, ...) \
     [op] = {file, how, 1, sizeof(ts_gdn_args), \
             {DIM(ts_gdn_args, T), DIM(ts_gdn_args, Hk), DIM(ts_gdn_args, Hv), DIM(ts_gdn_args, Dk), \
              DIM(ts_gdn_args, Dv), DIM(ts_gdn_args, pos)}, {{0}}, \
             {REAL(ts_gdn_args, q, TS_IN, "T", "Hk", "Dk"), REAL(ts_gdn_args, k, TS_IN, "T", "Hk", "Dk"), \
-             REAL(ts_gdn_args, v, TS_IN, "T", "Hv", "Dv"), REAL(ts_gdn_args, g, TS_IN, "T", "Hv"), \
+             REAL(ts_gdn_args, v, TS_IN, "T", "Hv", "Dv"), REAL(ts_gdn_args, g, TS_IN, "T", __VA_ARGS__), \
              REAL(ts_gdn_args, beta, TS_IN, "T", "Hv"), REAL(ts_gdn_args, state, TS_INOUT, "Hv", "Dk", "Dv"), \
              REAL(ts_gdn_args, o, TS_OUT, "T", "Hv", "Dv")}, "Hv", "+pos Hv%Hk", only}
+#define CHUNK_OP(op, file, how, ...) \
+    [op] = {file, how, 1, sizeof(ts_gdn_args), \
+            {DIM(ts_gdn_args, T), DIM(ts_gdn_args, Hk), DIM(ts_gdn_args, Hv), DIM(ts_gdn_args, Dk), \
+             DIM(ts_gdn_args, Dv), DIM(ts_gdn_args, pos), DIM(ts_gdn_args, chunk)}, {{0}}, \
+            {REAL(ts_gdn_args, q, TS_IN, "T", "Hk", "Dk"), REAL(ts_gdn_args, k, TS_IN, "T", "Hk", "Dk"), \
+             REAL(ts_gdn_args, v, TS_IN, "T", "Hv", "Dv"), REAL(ts_gdn_args, g, TS_IN, "T", __VA_ARGS__), \
+             REAL(ts_gdn_args, beta, TS_IN, "T", "Hv"), REAL(ts_gdn_args, state, TS_INOUT, "Hv", "Dk", "Dv"), \
+             REAL(ts_gdn_args, o, TS_OUT, "T", "Hv", "Dv")}, "Hv", "+pos Hv%Hk chunk<=256", true}
 #define RMSNORM_OP(op, file, how, only) \
     [op] = {file, how, 1, sizeof(ts_rmsnorm_args), \
         {DIM(ts_rmsnorm_args, T), DIM(ts_rmsnorm_args, n), DIM(ts_rmsnorm_args, centred)}, {DIM(ts_rmsnorm_args, eps)}, \
@@ -46,6 +54,12 @@
         {REAL(ts_gdn_gates_args, a, TS_IN, "T", "H"), REAL(ts_gdn_gates_args, b, TS_IN, "T", "H"), \
          REAL(ts_gdn_gates_args, A_log, TS_IN, "H"), REAL(ts_gdn_gates_args, dt_bias, TS_IN, "H"), \
          REAL(ts_gdn_gates_args, g, TS_OUT, "T", "H"), REAL(ts_gdn_gates_args, beta, TS_OUT, "T", "H")}, "T*H", "", only}
+#define KDA_GATES_OP(op, file, ...) \
+    [op] = {file, "elementwise", 1, sizeof(ts_kda_gates_args), \
+        {DIM(ts_kda_gates_args, T), DIM(ts_kda_gates_args, H), DIM(ts_kda_gates_args, D)}, {__VA_ARGS__}, \
+        {REAL(ts_kda_gates_args, f, TS_IN, "T", "H", "D"), REAL(ts_kda_gates_args, b, TS_IN, "T", "H"), \
+         REAL(ts_kda_gates_args, A_log, TS_IN, "H"), REAL(ts_kda_gates_args, dt_bias, TS_IN, "H", "D"), \
+         REAL(ts_kda_gates_args, g, TS_OUT, "T", "H", "D"), REAL(ts_kda_gates_args, beta, TS_OUT, "T", "H")}, "T*H", "", true}
 #define ROPE_OP(op, file, how, only) \
     [op] = {file, how, 1, sizeof(ts_rope_args), \
         {DIM(ts_rope_args, T), DIM(ts_rope_args, H), DIM(ts_rope_args, D), DIM(ts_rope_args, R)}, {{0}}, \
@@ -92,6 +106,7 @@
 
 const ts_op ts_op_table[TS_OP_COUNT] = {
     MAP_OP(TS_OP_EXP, "exp", "elementwise", false),
+    MAP_OP(TS_OP_EXP2, "exp2", "elementwise", true),
     MAP_OP(TS_OP_SIGMOID, "sigmoid", "elementwise", false),
     MAP_OP(TS_OP_SILU, "silu", "elementwise", false),
     MAP_OP(TS_OP_SOFTPLUS, "softplus", "elementwise", false),
@@ -117,14 +132,34 @@ const ts_op ts_op_table[TS_OP_COUNT] = {
     GATED_NORM_OP(TS_OP_GATED_NORM, "gated_norm", "dot32", false),
     GATED_NORM_OP(TS_OP_GATED_NORM_BF16, "gated_norm_bf16", "dot32", true),
     GATED_NORM_OP(TS_OP_GATED_NORM_GGML, "gated_norm_ggml", "double", true),
+    GATED_NORM_OP(TS_OP_GATED_NORM_SIGMOID, "gated_norm_sigmoid", "dot32", true),
     CONV1D_OP(TS_OP_CONV1D, "conv1d", "taps", false),
     CONV1D_OP(TS_OP_CONV1D_BF16, "conv1d_bf16", "taps", true),
     GATES_OP(TS_OP_GDN_GATES, "gdn_gates", "elementwise", false),
     GATES_OP(TS_OP_GDN_GATES_BF16, "gdn_gates_bf16", "elementwise", true),
     GATES_OP(TS_OP_GDN_GATES_GGML, "gdn_gates_ggml", "elementwise", true),
-    GDN_OP(TS_OP_GDN_STEP, "gdn_step", "gdn-step", false),
-    GDN_OP(TS_OP_GDN_STEP_GGML, "gdn_step_ggml", "gdn-step-dot32", true),
-    GDN_OP(TS_OP_GDN_CHUNK64, "gdn_chunk64", "gdn-chunk64", false),
+    GDN_OP(TS_OP_GDN_STEP, "gdn_step", "gdn-step", false, "Hv"),
+    GDN_OP(TS_OP_GDN_STEP_GGML, "gdn_step_ggml", "gdn-step-dot32", true, "Hv"),
+    CHUNK_OP(TS_OP_GDN_CHUNK, "gdn_chunk", "gdn-chunk", "Hv"),
+    GDN_OP(TS_OP_GDN_CHUNK64, "gdn_chunk64", "gdn-chunk64", false, "Hv"),
+    [TS_OP_GDN_LAZY_ROWS] = {"gdn_lazy_rows", "gdn-chunk", 1, sizeof(ts_gdn_lazy_rows_args),
+        {DIM(ts_gdn_lazy_rows_args, T), DIM(ts_gdn_lazy_rows_args, Hk), DIM(ts_gdn_lazy_rows_args, Hv),
+         DIM(ts_gdn_lazy_rows_args, Dk), DIM(ts_gdn_lazy_rows_args, Dv)}, {{0}},
+        {REAL(ts_gdn_lazy_rows_args, k, TS_IN, "T", "Hk", "Dk"), REAL(ts_gdn_lazy_rows_args, v, TS_IN, "T", "Hv", "Dv"),
+         REAL(ts_gdn_lazy_rows_args, g, TS_IN, "T", "Hv"), REAL(ts_gdn_lazy_rows_args, beta, TS_IN, "T", "Hv"),
+         REAL(ts_gdn_lazy_rows_args, u, TS_OUT, "T", "Hv", "Dv"), REAL(ts_gdn_lazy_rows_args, w, TS_OUT, "T", "Hv", "Dk"),
+         REAL(ts_gdn_lazy_rows_args, G, TS_OUT, "T", "Hv")}, "Hv", "Hv%Hk T<=256", true},
+    [TS_OP_GDN_LAZY_COMMIT] = {"gdn_lazy_commit", "gdn-chunk", 1, sizeof(ts_gdn_lazy_commit_args),
+        {DIM(ts_gdn_lazy_commit_args, T), DIM(ts_gdn_lazy_commit_args, Hk), DIM(ts_gdn_lazy_commit_args, Hv),
+         DIM(ts_gdn_lazy_commit_args, Dk), DIM(ts_gdn_lazy_commit_args, Dv), DIM(ts_gdn_lazy_commit_args, kept)}, {{0}},
+        {REAL(ts_gdn_lazy_commit_args, k, TS_IN, "T", "Hk", "Dk"), REAL(ts_gdn_lazy_commit_args, u, TS_IN, "T", "Hv", "Dv"),
+         REAL(ts_gdn_lazy_commit_args, w, TS_IN, "T", "Hv", "Dk"), REAL(ts_gdn_lazy_commit_args, G, TS_IN, "T", "Hv"),
+         REAL(ts_gdn_lazy_commit_args, state, TS_INOUT, "Hv", "Dk", "Dv")}, "Hv", "+kept kept<=T Hv%Hk T<=256", true},
+    KDA_GATES_OP(TS_OP_KDA_GATES, "kda_gates", DIM(ts_kda_gates_args, beta_scale)),
+    KDA_GATES_OP(TS_OP_KDA_GATES_BOUNDED, "kda_gates_bounded", DIM(ts_kda_gates_args, beta_scale), DIM(ts_kda_gates_args, lower_bound)),
+    GDN_OP(TS_OP_KDA_STEP, "kda_step", "gdn-step", true, "Hv", "Dk"),
+    CHUNK_OP(TS_OP_KDA_CHUNK, "kda_chunk", "kda-chunk", "Hv", "Dk"),
+    CHUNK_OP(TS_OP_KDA_CHUNK_EXP2, "kda_chunk_exp2", "kda-chunk", "Hv", "Dk"),
     ROPE_OP(TS_OP_ROPE, "rope", "elementwise", false),
     ROPE_OP(TS_OP_ROPE_BF16, "rope_bf16", "elementwise", true),
     [TS_OP_KV_STORE] = {"kv_store", "elementwise", 1, sizeof(ts_kv_store_args),
@@ -148,6 +183,23 @@ const ts_op ts_op_table[TS_OP_COUNT] = {
     MLA_OP(TS_OP_MLA_ATTENTION, "mla_attention", "dot32, split128", "Dv", {0}),
     MLA_OP(TS_OP_MLA_ABSORBED, "mla_absorbed", "chain, split128, dot32", "R", REAL(ts_mla_args, ql, TS_OUT, "T", "H", "R"),
            REAL(ts_mla_args, ol, TS_OUT, "T", "H", "R")),
+    [TS_OP_MOE_ROUTER_SOFTMAX] = {"moe_router_softmax", "by id", 1, sizeof(ts_moe_router_args),
+        {DIM(ts_moe_router_args, T), DIM(ts_moe_router_args, E), DIM(ts_moe_router_args, k), DIM(ts_moe_router_args, renorm)}, {{0}},
+        {REAL(ts_moe_router_args, logits, TS_IN, "T", "E"), REAL(ts_moe_router_args, weight, TS_OUT, "T", "E")}, "T", "k<=E +renorm renorm<=1", true},
+    [TS_OP_MOE_ROUTER_SIGMOID] = {"moe_router_sigmoid", "by id", 1, sizeof(ts_moe_router_args),
+        {DIM(ts_moe_router_args, T), DIM(ts_moe_router_args, E), DIM(ts_moe_router_args, k), DIM(ts_moe_router_args, renorm),
+         DIM(ts_moe_router_args, groups), DIM(ts_moe_router_args, topk_groups)}, {DIM(ts_moe_router_args, scale)},
+        {REAL(ts_moe_router_args, logits, TS_IN, "T", "E"), REAL(ts_moe_router_args, bias, TS_IN, "E"),
+         REAL(ts_moe_router_args, weight, TS_OUT, "T", "E"), REAL(ts_moe_router_args, score, TS_OUT, "T", "groups")}, "T",
+        "k<=E E%groups topk_groups<=groups +renorm renorm<=1", true},
+    [TS_OP_MOE_ACCUMULATE] = {"moe_accumulate", "by id", 1, sizeof(ts_moe_accumulate_args),
+        {DIM(ts_moe_accumulate_args, T), DIM(ts_moe_accumulate_args, E), DIM(ts_moe_accumulate_args, C)}, {{0}},
+        {REAL(ts_moe_accumulate_args, weight, TS_IN, "T", "E"), REAL(ts_moe_accumulate_args, x, TS_IN, "T", "E", "C"),
+         REAL(ts_moe_accumulate_args, y, TS_OUT, "T", "C")}, "T", "", true},
+    [TS_OP_ROW_GATE] = {"row_gate", "elementwise", 1, sizeof(ts_row_gate_args),
+        {DIM(ts_row_gate_args, T), DIM(ts_row_gate_args, C)}, {{0}},
+        {REAL(ts_row_gate_args, x, TS_IN, "T", "C"), REAL(ts_row_gate_args, gate, TS_IN, "T"),
+         REAL(ts_row_gate_args, y, TS_OUT, "T", "C")}, "T", "", true},
     MATMUL_OP(TS_OP_MATMUL_DOT32, "matmul_dot32", "dot32", false),
     MATMUL_OP(TS_OP_MATMUL_MLX, "matmul_mlx", "groups", true),
     MATMUL_OP(TS_OP_MATMUL_MLX_BF16, "matmul_mlx_bf16", "chain", true),

@@ -135,55 +135,75 @@ ts_status ts_bind_vector(ts_binder *b, const char *name, int ndim, const int64_t
     return TS_OK;
 }
 
+/* What is bound: a matrix [N,K] (E = 0), or a stack of E of them as one matrix [E*N,K]. */
+typedef struct {
+    int64_t E, N, K;
+} shape;
+
+static int64_t rows(shape s)
+{
+    return s.E ? s.E * s.N : s.N;
+}
+
+/* Is the tensor's shape this one, the last dim being `last`? */
+static ts_status check_stack(const ts_binder *b, const ts_tensor *t, const char *file, shape s, int64_t last)
+{
+    return check_shape(b, t, file, s.E ? 3 : 2, s.E ? (int64_t[]){s.E, s.N, last} : (int64_t[]){s.N, last});
+}
+
+/* A float tensor of that shape. */
+static ts_status take_stack(ts_binder *b, const char *name, shape s, int64_t last, const ts_tensor **t)
+{
+    return take_floats(b, name, s.E ? 3 : 2, s.E ? (int64_t[]){s.E, s.N, last} : (int64_t[]){s.N, last}, t);
+}
+
 /* ggml's blocks: rows of whole ones. */
-static ts_status bind_blocks(ts_binder *b, const char *name, const ts_ggml_type *type, int64_t N, int64_t K,
-                             ts_matrix *out)
+static ts_status bind_blocks(ts_binder *b, const char *name, const ts_ggml_type *type, shape s, ts_matrix *out)
 {
     const ts_tensor *t;
     const char *file;
     ts_weight_format format;
     ts_status status = take(b, name, &t, &file);
     if (status == TS_OK)
-        status = check_shape(b, t, file, 2, (int64_t[]){N, K});
-    if (status == TS_OK && (!ts_block_format(type->id, &format) || K % type->elements != 0))
-        status = ts_fail(b->err, TS_BAD, file, t->name, "%lld columns of type %s cannot be read", (long long)K,
+        status = check_stack(b, t, file, s, s.K);
+    if (status == TS_OK && (!ts_block_format(type->id, &format) || s.K % type->elements != 0))
+        status = ts_fail(b->err, TS_BAD, file, t->name, "%lld columns of type %s cannot be read", (long long)s.K,
                          type->name);
     if (status != TS_OK || !b->read)
         return status;
     status = ts_checkpoint_align(b->ckpt, t, b->err);
-    if (status == TS_OK && !ts_block_scales_finite(format, t->data, N * (K / type->elements)))
+    if (status == TS_OK && !ts_block_scales_finite(format, t->data, rows(s) * (s.K / type->elements)))
         status = ts_fail(b->err, TS_BAD, file, t->name, "a scale is not a finite number");
     if (status == TS_OK)
-        *out = (ts_matrix){.format = format, .N = N, .K = K, .data = t->data};
+        *out = (ts_matrix){.format = format, .N = rows(s), .K = s.K, .data = t->data};
     return status;
 }
 
-static ts_status bind_plain(ts_binder *b, const char *name, int64_t N, int64_t K, ts_matrix *out)
+static ts_status bind_plain(ts_binder *b, const char *name, shape s, ts_matrix *out)
 {
     const ts_tensor *t = ts_checkpoint_find(b->ckpt, name, NULL);
     const ts_ggml_type *type = t != NULL ? ts_checkpoint_type(b->ckpt, t) : NULL;
     if (type != NULL && type->dtype == TS_DTYPE_COUNT)
-        return bind_blocks(b, name, type, N, K, out);
-    ts_status status = take_floats(b, name, 2, (int64_t[]){N, K}, &t);
+        return bind_blocks(b, name, type, s, out);
+    ts_status status = take_stack(b, name, s, s.K, &t);
     if (status != TS_OK || !b->read)
         return status;
     ts_weight_format format = t->dtype == TS_BF16 ? TS_W_BF16 : t->dtype == TS_F16 ? TS_W_F16 : TS_W_F32;
-    *out = (ts_matrix){.format = format, .N = N, .K = K, .data = t->data};
+    *out = (ts_matrix){.format = format, .N = rows(s), .K = s.K, .data = t->data};
     return TS_OK;
 }
 
 /* Scales and biases, one of each per group of a row, of one dtype. */
-static ts_status take_aux(ts_binder *b, const char *module, int64_t N, int64_t groups, const ts_tensor **s,
+static ts_status take_aux(ts_binder *b, const char *module, shape of, int64_t groups, const ts_tensor **s,
                           const ts_tensor **z)
 {
     char name[NAME + 8];
-    const int64_t dim[2] = {N, groups};
     const char *file;
     snprintf(name, sizeof name, "%s.scales", module);
-    ts_status status = take_floats(b, name, 2, dim, s);
+    ts_status status = take_stack(b, name, of, groups, s);
     snprintf(name, sizeof name, "%s.biases", module);
     if (status == TS_OK)
-        status = take_floats(b, name, 2, dim, z);
+        status = take_stack(b, name, of, groups, z);
     if (status != TS_OK || (*s)->dtype == (*z)->dtype)
         return status;
     ts_checkpoint_find(b->ckpt, name, &file);
@@ -191,7 +211,7 @@ static ts_status take_aux(ts_binder *b, const char *module, int64_t N, int64_t g
                    ts_dtype_table[(*s)->dtype].name);
 }
 
-static ts_status take_codes(ts_binder *b, const char *name, int64_t N, int64_t words, const ts_tensor **t)
+static ts_status take_codes(ts_binder *b, const char *name, shape s, int64_t words, const ts_tensor **t)
 {
     const char *file;
     ts_status status = take(b, name, t, &file);
@@ -199,26 +219,26 @@ static ts_status take_codes(ts_binder *b, const char *name, int64_t N, int64_t w
         status = ts_fail(b->err, TS_BAD, file, name, "dtype %s; MLX codes are U32",
                          ts_dtype_table[(*t)->dtype].name);
     if (status == TS_OK)
-        status = check_shape(b, *t, file, 2, (int64_t[]){N, words});
+        status = check_stack(b, *t, file, s, words);
     return status == TS_OK && b->read ? ts_checkpoint_align(b->ckpt, *t, b->err) : status;
 }
 
-static ts_status bind_mlx(ts_binder *b, const char *module, ts_quant_kind q, int64_t N, int64_t K, ts_matrix *out)
+static ts_status bind_mlx(ts_binder *b, const char *module, ts_quant_kind q, shape of, ts_matrix *out)
 {
     char name[NAME + 8];
     const ts_tensor *t, *s, *z;
     snprintf(name, sizeof name, "%s.weight", module);
-    if (K % q.group != 0)
-        return ts_fail(b->err, TS_BAD, b->path, name, "%lld columns are not whole groups of %d", (long long)K,
+    if (of.K % q.group != 0)
+        return ts_fail(b->err, TS_BAD, b->path, name, "%lld columns are not whole groups of %d", (long long)of.K,
                        q.group);
-    ts_status status = take_codes(b, name, N, K * q.bits / 32, &t);
+    ts_status status = take_codes(b, name, of, of.K * q.bits / 32, &t);
     if (status == TS_OK)
-        status = take_aux(b, module, N, K / q.group, &s, &z);
+        status = take_aux(b, module, of, of.K / q.group, &s, &z);
     if (status != TS_OK || !b->read)
         return status;
     *out = (ts_matrix){.format = TS_W_MLX,
-                       .N = N,
-                       .K = K,
+                       .N = rows(of),
+                       .K = of.K,
                        .data = t->data,
                        .bits = q.bits,
                        .group = q.group,
@@ -229,13 +249,25 @@ static ts_status bind_mlx(ts_binder *b, const char *module, ts_quant_kind q, int
 }
 
 /* As in MLX, the default holds for modules that have scales; an override must find them. */
-ts_status ts_bind_matrix(ts_binder *b, const char *module, int64_t N, int64_t K, ts_matrix *out)
+static ts_status bind(ts_binder *b, const char *module, shape s, ts_matrix *out)
 {
     char name[NAME + 8];
     const ts_quant_kind q = ts_quant_of(&b->quant, module);
     snprintf(name, sizeof name, "%s.scales", module);
     if (q.bits != 0 && (q.own || ts_checkpoint_find(b->ckpt, name, NULL) != NULL))
-        return bind_mlx(b, module, q, N, K, out);
+        return bind_mlx(b, module, q, s, out);
     snprintf(name, sizeof name, "%s.weight", module);
-    return bind_plain(b, name, N, K, out);
+    /* Hugging Face's stacks of experts have no suffix. */
+    bool bare = s.E != 0 && ts_checkpoint_find(b->ckpt, name, NULL) == NULL;
+    return bind_plain(b, bare ? module : name, s, out);
+}
+
+ts_status ts_bind_matrix(ts_binder *b, const char *module, int64_t N, int64_t K, ts_matrix *out)
+{
+    return bind(b, module, (shape){0, N, K}, out);
+}
+
+ts_status ts_bind_stack(ts_binder *b, const char *module, int64_t E, int64_t N, int64_t K, ts_matrix *out)
+{
+    return bind(b, module, (shape){E, N, K}, out);
 }

@@ -20,5 +20,7 @@ typedef struct {
 ts_status ts_bind_vector(ts_binder *b, const char *name, int ndim, const int64_t *dim, ts_vector *out);
 /* A linear's [N,K] weights; `module` is a full name without ".weight". */
 ts_status ts_bind_matrix(ts_binder *b, const char *module, int64_t N, int64_t K, ts_matrix *out);
+/* E of them in one tensor [E,N,K], named with ".weight" or without: *out is [E*N,K]. */
+ts_status ts_bind_stack(ts_binder *b, const char *module, int64_t E, int64_t N, int64_t K, ts_matrix *out);
 
 #endif

@@ -1,6 +1,6 @@
-/* config.json of the Qwen3.5 dense text model: what is read is checked, what
- * would change the function and is not known is refused. */
-#include "config/config.h"
+/* config.json: what is read is checked, what would change the function and is not known is refused. What every
+ * family has, and Qwen's; Kimi's is in config_kimi.c, experts in config_moe.c. */
+#include "config/config_source.h"
 
 #include <errno.h>
 #include <math.h>
@@ -12,26 +12,25 @@
 #include "config/quant.h"
 #include "format/json.h"
 
-enum {
-    MAX_DIM = 1 << 20,
-    MAX_POSITIONS = 1 << 24,
-    DEFAULT_INTERVAL = 4,
+enum { DEFAULT_INTERVAL = 4 };
+
+static const struct {
+    const char *type;
+    ts_family family;
+    bool moe;
+} types[] = {
+    {"qwen3_5", TS_FAMILY_QWEN35, false},    {"qwen3_5_text", TS_FAMILY_QWEN35, false},
+    {"qwen3_5_moe", TS_FAMILY_QWEN35, true}, {"qwen3_5_moe_text", TS_FAMILY_QWEN35, true},
+    {"qwen3_next", TS_FAMILY_NEXT, true},    {"kimi_linear", TS_FAMILY_KIMI, true},
 };
 
-/* `root` is the file's object; `text` the one with the text model's keys: root or root.text_config. */
-typedef struct {
-    const char *file;
-    const cJSON *root, *text;
-    ts_error *err;
-} source;
-
-static const cJSON *item(const cJSON *o, const char *key)
+const cJSON *ts_config_item(const cJSON *o, const char *key)
 {
     const cJSON *i = cJSON_GetObjectItemCaseSensitive(o, key);
     return cJSON_IsNull(i) ? NULL : i;
 }
 
-static ts_status bad(const source *s, const char *key, const char *reason)
+ts_status ts_config_bad(const ts_config_source *s, const char *key, const char *reason)
 {
     return ts_fail(s->err, TS_BAD, s->file, key, "%s", reason);
 }
@@ -47,7 +46,7 @@ static ts_status find_text(source *s)
     return TS_OK;
 }
 
-static ts_status read_one_type(const source *s, const cJSON *o, ts_config *c)
+static ts_status read_one_type(const source *s, const cJSON *o, ts_config *c, bool *moe)
 {
     const char *type;
     if (item(o, "model_type") == NULL)
@@ -55,33 +54,41 @@ static ts_status read_one_type(const source *s, const cJSON *o, ts_config *c)
     ts_status status = ts_json_string(s->file, o, "model_type", &type, s->err);
     if (status != TS_OK)
         return status;
-    if (strcmp(type, "qwen3_5") != 0 && strcmp(type, "qwen3_5_text") != 0)
-        return ts_fail(s->err, TS_BAD, s->file, "model_type",
-                       "\"%.60s\" is not supported; qwen3_5 and qwen3_5_text are", type);
-    snprintf(c->model_type, sizeof c->model_type, "%s", type);
-    return TS_OK;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (strcmp(type, types[i].type) == 0) {
+            snprintf(c->model_type, sizeof c->model_type, "%s", type);
+            c->family = types[i].family;
+            *moe = types[i].moe;
+            return TS_OK;
+        }
+    return ts_fail(s->err, TS_BAD, s->file, "model_type",
+                   "\"%.60s\" is not supported; qwen3_5, qwen3_5_moe, qwen3_next and kimi_linear are", type);
 }
 
 /* The text part's own type is the one kept; both must be known. */
-static ts_status read_type(const source *s, ts_config *c)
+static ts_status read_type(const source *s, ts_config *c, bool *moe)
 {
-    ts_status status = read_one_type(s, s->root, c);
+    ts_status status = read_one_type(s, s->root, c, moe);
     if (status == TS_OK && s->text != s->root)
-        status = read_one_type(s, s->text, c);
+        status = read_one_type(s, s->text, c, moe);
     if (status == TS_OK && c->model_type[0] == '\0')
         return bad(s, "model_type", "missing");
     return status;
 }
 
+ts_status ts_config_dims(const source *s, const ts_config_dim *dim, size_t n)
+{
+    ts_status status = TS_OK;
+    for (size_t i = 0; i < n && status == TS_OK; i++)
+        status = ts_json_int(s->file, s->text, dim[i].key, 1, dim[i].most, dim[i].out, s->err);
+    return status;
+}
+
 static ts_status read_dims(const source *s, ts_config *c)
 {
-    const struct {
-        const char *key;
-        int64_t hi, *out;
-    } dim[] = {
+    const ts_config_dim dim[] = {
         {"vocab_size", MAX_DIM, &c->V},
         {"hidden_size", MAX_DIM, &c->C},
-        {"intermediate_size", MAX_DIM, &c->I},
         {"num_hidden_layers", TS_MAX_LAYERS, &c->layers},
         {"num_attention_heads", MAX_DIM, &c->Hq},
         {"num_key_value_heads", MAX_DIM, &c->Hkv},
@@ -93,12 +100,7 @@ static ts_status read_dims(const source *s, ts_config *c)
         {"linear_conv_kernel_dim", MAX_DIM, &c->W},
         {"max_position_embeddings", MAX_POSITIONS, &c->max_positions},
     };
-    for (size_t i = 0; i < sizeof dim / sizeof *dim; i++) {
-        ts_status status = ts_json_int(s->file, s->text, dim[i].key, 1, dim[i].hi, dim[i].out, s->err);
-        if (status != TS_OK)
-            return status;
-    }
-    return TS_OK;
+    return ts_config_dims(s, dim, sizeof dim / sizeof *dim);
 }
 
 /* Every product that sizes a row fits in 31 bits, so that those that size a state or a matrix (at
@@ -173,7 +175,7 @@ static ts_status read_rope(const source *s, ts_config *c)
     return TS_OK;
 }
 
-static ts_status read_layer_list(const source *s, const cJSON *list, ts_config *c)
+ts_status ts_config_layer_list(const source *s, const cJSON *list, ts_config *c)
 {
     int64_t n = 0;
     if (!cJSON_IsArray(list))
@@ -198,7 +200,7 @@ static ts_status read_layers(const source *s, ts_config *c)
 {
     const cJSON *list = item(s->text, "layer_types");
     if (list != NULL)
-        return read_layer_list(s, list, c);
+        return ts_config_layer_list(s, list, c);
     int64_t interval = DEFAULT_INTERVAL;
     ts_status status = ts_json_opt_int(s->file, s->text, "full_attention_interval", 1, MAX_DIM, &interval, s->err);
     for (int64_t i = 0; i < c->layers; i++)
@@ -206,7 +208,7 @@ static ts_status read_layers(const source *s, ts_config *c)
     return status;
 }
 
-static ts_status check_name(const source *s, const char *key, const char *one, const char *other)
+ts_status ts_config_name(const source *s, const char *key, const char *one, const char *other)
 {
     const char *value;
     if (item(s->text, key) == NULL)
@@ -227,10 +229,10 @@ static ts_status check_switches(const source *s)
     if (status == TS_OK)
         status = ts_json_opt_bool(s->file, s->text, "attn_output_gate", &gate, s->err);
     if (status == TS_OK)
-        status = check_name(s, "hidden_act", "silu", "silu");
+        status = ts_config_name(s, "hidden_act", "silu", "silu");
     /* The z gate of linear attention; swish and silu are two names of it. */
     if (status == TS_OK)
-        status = check_name(s, "output_gate_type", "swish", "silu");
+        status = ts_config_name(s, "output_gate_type", "swish", "silu");
     if (status != TS_OK)
         return status;
     if (bias)
@@ -290,23 +292,40 @@ static ts_status read_stops(const source *s, const cJSON *o, ts_config *c)
     return status;
 }
 
-static ts_status read_config(source *s, ts_config *c)
+static ts_status read_qwen(const source *s, ts_config *c)
 {
-    ts_status status = find_text(s);
-    if (status == TS_OK)
-        status = read_type(s, c);
-    if (status == TS_OK)
-        status = check_switches(s);
+    ts_status status = check_switches(s);
     if (status == TS_OK)
         status = read_dims(s, c);
     if (status == TS_OK)
         status = check_products(s, c);
     if (status == TS_OK)
-        status = read_scalars(s, c);
-    if (status == TS_OK)
         status = read_rope(s, c);
+    return status == TS_OK ? read_layers(s, c) : status;
+}
+
+/* Qwen's sparse models have no dense layer unless they name some: the key may then be absent. */
+static ts_status read_intermediate(const source *s, bool moe, ts_config *c)
+{
+    if (moe && c->family != TS_FAMILY_KIMI)
+        return ts_json_opt_int(s->file, s->text, "intermediate_size", 1, MAX_DIM, &c->I, s->err);
+    return ts_json_int(s->file, s->text, "intermediate_size", 1, MAX_DIM, &c->I, s->err);
+}
+
+static ts_status read_config(source *s, ts_config *c)
+{
+    bool moe = false;
+    ts_status status = find_text(s);
     if (status == TS_OK)
-        status = read_layers(s, c);
+        status = read_type(s, c, &moe);
+    if (status == TS_OK)
+        status = read_intermediate(s, moe, c);
+    if (status == TS_OK)
+        status = c->family == TS_FAMILY_KIMI ? ts_config_kimi(s, c) : read_qwen(s, c);
+    if (status == TS_OK && moe)
+        status = ts_config_moe(s, c);
+    if (status == TS_OK)
+        status = read_scalars(s, c);
     if (status == TS_OK)
         status = read_quant(s, c);
     if (status == TS_OK)
@@ -385,4 +404,9 @@ bool ts_config_is_stop(const ts_config *c, int32_t id)
         if (c->stop[i] == id)
             return true;
     return false;
+}
+
+bool ts_config_is_dense(const ts_config *c)
+{
+    return c->family == TS_FAMILY_QWEN35 && c->moe.E == 0;
 }

@@ -3,13 +3,14 @@
  * text model does not have. */
 #include "config/weights.h"
 
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "config/bind.h"
+#include "config/bind_experts.h"
 #include "config/gguf_config.h"
 #include "config/names.h"
+#include "config/slots.h"
 
 enum { NAME = 256 };
 
@@ -24,6 +25,7 @@ typedef struct {
     ts_binder b;
     ts_weights *w;
     const char *prefix; /* of layers, embed_tokens and norm; NULL: GGUF names */
+    bool mlx;           /* conv1d is [CD,W,1] */
     int64_t layer;      /* the one being bound, or -1 */
     part part;
 } loader;
@@ -36,80 +38,6 @@ static const struct {
     {"model.", false},
     {"language_model.model.", true},
 };
-
-typedef enum { SIZE_V, SIZE_C, SIZE_I, SIZE_CD, SIZE_VD, SIZE_HV, SIZE_DV, SIZE_QG, SIZE_QD, SIZE_KV, SIZE_D } size;
-typedef enum { EVERY, LINEAR, FULL, ENDS } place;
-
-static int64_t size_of(const ts_config *c, size s)
-{
-    const int64_t VD = c->Hv * c->Dv;
-    const int64_t n[] = {
-        [SIZE_V] = c->V, [SIZE_C] = c->C,          [SIZE_I] = c->I,           [SIZE_CD] = 2 * c->Hk * c->Dk + VD,
-        [SIZE_VD] = VD,  [SIZE_HV] = c->Hv,        [SIZE_DV] = c->Dv,         [SIZE_QG] = 2 * c->Hq * c->D,
-        [SIZE_D] = c->D, [SIZE_QD] = c->Hq * c->D, [SIZE_KV] = c->Hkv * c->D,
-    };
-    return n[s];
-}
-
-/* Offsets are in ts_layer, or in ts_weights for the ends. The role is the name of the field. */
-#define MATRIX(where, type, field, name, N, K)           \
-    {                                                    \
-#field, name, where, N, K, offsetof(type, field) \
-    }
-#define VECTOR(where, type, field, name, n)              \
-    {                                                    \
-#field, name, where, n, n, offsetof(type, field) \
-    }
-
-typedef struct {
-    const char *role, *name; /* in the file: name.weight of a matrix, name of a vector */
-    place place;
-    size N, K;
-    size_t offset;
-} slot;
-
-static const slot matrices[] = {
-    MATRIX(EVERY, ts_layer, gate_proj, "mlp.gate_proj", SIZE_I, SIZE_C),
-    MATRIX(EVERY, ts_layer, up_proj, "mlp.up_proj", SIZE_I, SIZE_C),
-    MATRIX(EVERY, ts_layer, down_proj, "mlp.down_proj", SIZE_C, SIZE_I),
-    MATRIX(LINEAR, ts_layer, in_qkv, "linear_attn.in_proj_qkv", SIZE_CD, SIZE_C),
-    MATRIX(LINEAR, ts_layer, in_z, "linear_attn.in_proj_z", SIZE_VD, SIZE_C),
-    MATRIX(LINEAR, ts_layer, in_b, "linear_attn.in_proj_b", SIZE_HV, SIZE_C),
-    MATRIX(LINEAR, ts_layer, in_a, "linear_attn.in_proj_a", SIZE_HV, SIZE_C),
-    MATRIX(LINEAR, ts_layer, out, "linear_attn.out_proj", SIZE_C, SIZE_VD),
-    MATRIX(FULL, ts_layer, q_proj, "self_attn.q_proj", SIZE_QG, SIZE_C),
-    MATRIX(FULL, ts_layer, k_proj, "self_attn.k_proj", SIZE_KV, SIZE_C),
-    MATRIX(FULL, ts_layer, v_proj, "self_attn.v_proj", SIZE_KV, SIZE_C),
-    MATRIX(FULL, ts_layer, o_proj, "self_attn.o_proj", SIZE_C, SIZE_QD),
-    MATRIX(ENDS, ts_weights, embed, "embed_tokens", SIZE_V, SIZE_C),
-    MATRIX(ENDS, ts_weights, head, "lm_head", SIZE_V, SIZE_C),
-};
-
-static const slot vectors[] = {
-    VECTOR(EVERY, ts_layer, input_norm, "input_layernorm.weight", SIZE_C),
-    VECTOR(EVERY, ts_layer, post_norm, "post_attention_layernorm.weight", SIZE_C),
-    VECTOR(LINEAR, ts_layer, A_log, "linear_attn.A_log", SIZE_HV),
-    VECTOR(LINEAR, ts_layer, dt_bias, "linear_attn.dt_bias", SIZE_HV),
-    VECTOR(LINEAR, ts_layer, gdn_norm, "linear_attn.norm.weight", SIZE_DV),
-    VECTOR(LINEAR, ts_layer, conv, "linear_attn.conv1d.weight", SIZE_CD),
-    VECTOR(FULL, ts_layer, q_norm, "self_attn.q_norm.weight", SIZE_D),
-    VECTOR(FULL, ts_layer, k_norm, "self_attn.k_norm.weight", SIZE_D),
-    VECTOR(ENDS, ts_weights, final_norm, "norm.weight", SIZE_C),
-};
-
-enum { MATRICES = sizeof matrices / sizeof *matrices, VECTORS = sizeof vectors / sizeof *vectors };
-
-static bool lies_in(const ts_config *c, const slot *s, int64_t layer)
-{
-    if (layer < 0 || s->place == ENDS)
-        return layer < 0 && s->place == ENDS;
-    return s->place == EVERY || s->place == (c->full[layer] ? FULL : LINEAR);
-}
-
-static void *slot_at(const ts_weights *w, const slot *s, int64_t layer)
-{
-    return (char *)(layer < 0 ? (void *)(uintptr_t)w : &w->layer[layer]) + s->offset;
-}
 
 /* What Hugging Face calls `hf`. */
 static void gguf_name(const loader *l, ts_name_place where, const char *hf, char out[NAME])
@@ -160,7 +88,8 @@ static ts_status find_prefix(loader *l)
         snprintf(name, sizeof name, "%sembed_tokens.weight", naming[i].prefix);
         if (ts_checkpoint_find(l->w->ckpt, name, NULL) != NULL) {
             l->prefix = naming[i].prefix;
-            l->w->folded = naming[i].mlx;
+            l->w->folded = naming[i].mlx || l->w->cfg.family == TS_FAMILY_KIMI;
+            l->mlx = naming[i].mlx;
             return TS_OK;
         }
     }
@@ -209,46 +138,100 @@ static ts_status bind_head(loader *l, ts_matrix *out)
     return w->cfg.tied ? bind_tied_head(l, module) : ts_bind_matrix(&l->b, module, w->cfg.V, w->cfg.C, out);
 }
 
-static ts_status bind_matrix(loader *l, const slot *s)
+/* The slot's name in this file: of two that Hugging Face files use the one that is there, or the first. `end`:
+ * what follows it in a tensor's name. */
+static void slot_name(const loader *l, const ts_slot *s, const char *end, char out[NAME])
+{
+    char tensor[NAME + 8];
+    if (s->other != NULL && l->prefix != NULL) {
+        full_name(l, s->other, out);
+        snprintf(tensor, sizeof tensor, "%s%s", out, end);
+        if (ts_checkpoint_find(l->w->ckpt, tensor, NULL) != NULL)
+            return;
+    }
+    full_name(l, s->name, out);
+}
+
+static ts_status bind_matrix(loader *l, const ts_slot *s)
 {
     char module[NAME];
     const ts_config *c = &l->w->cfg;
-    ts_matrix *out = slot_at(l->w, s, l->layer);
+    ts_matrix *out = ts_slot_field(l->w, s, l->layer);
     bool tied_head = c->tied && strcmp(s->role, "embed") == 0 && is_wanted(l, "head");
     l->b.read = is_wanted(l, s->role) || tied_head;
     if (strcmp(s->role, "head") == 0)
         return bind_head(l, out);
-    full_name(l, s->name, module);
-    return ts_bind_matrix(&l->b, module, size_of(c, s->N), size_of(c, s->K), out);
+    slot_name(l, s, ".weight", module);
+    return ts_bind_matrix(&l->b, module, s->N(c), s->K(c), out);
 }
 
-static ts_status bind_vector(loader *l, const slot *s)
+/* Kimi's own files have one convolution each for queries, keys and values. */
+static ts_status bind_three_convs(loader *l, int64_t channels, ts_vector *out)
+{
+    static const char *const stream[3] = {"self_attn.q_conv1d.weight", "self_attn.k_conv1d.weight",
+                                          "self_attn.v_conv1d.weight"};
+    const int64_t W = l->w->cfg.W, dim[3] = {channels / 3, 1, W}, n = channels / 3 * W;
+    char name[NAME];
+    ts_status status = TS_OK;
+    out->v = l->b.read ? malloc((size_t)(3 * n) * sizeof *out->v) : NULL;
+    if (l->b.read && out->v == NULL)
+        return ts_no_memory(l->b.err, (size_t)(3 * n) * sizeof *out->v);
+    for (int i = 0; i < 3 && status == TS_OK; i++) {
+        ts_vector one = {0};
+        full_name(l, stream[i], name);
+        status = ts_bind_vector(&l->b, name, 3, dim, &one);
+        if (status == TS_OK && l->b.read)
+            memcpy(out->v + i * n, one.v, (size_t)n * sizeof *one.v);
+        free(one.v);
+    }
+    out->n = status == TS_OK && l->b.read ? 3 * n : 0;
+    return status;
+}
+
+static ts_status bind_conv(loader *l, const ts_slot *s, const char *name, ts_vector *out)
+{
+    const ts_config *c = &l->w->cfg;
+    const int64_t n = s->N(c), hf[3] = {n, 1, c->W}, mlx[3] = {n, c->W, 1}, gguf[2] = {n, c->W};
+    if (l->prefix == NULL)
+        return ts_bind_vector(&l->b, name, 2, gguf, out);
+    if (s->place == TS_PLACE_KDA && ts_checkpoint_find(l->w->ckpt, name, NULL) == NULL)
+        return bind_three_convs(l, n, out);
+    return ts_bind_vector(&l->b, name, 3, l->mlx ? mlx : hf, out);
+}
+
+static ts_status bind_vector(loader *l, const ts_slot *s)
 {
     char name[NAME];
-    const ts_config *c = &l->w->cfg;
-    const int64_t n = size_of(c, s->N), hf[3] = {n, 1, c->W}, mlx[3] = {n, c->W, 1}, gguf[2] = {n, c->W};
-    full_name(l, s->name, name);
+    const int64_t n = s->N(&l->w->cfg), four[4] = {1, 1, n, 1};
+    slot_name(l, s, "", name);
     l->b.read = is_wanted(l, NULL);
-    ts_vector *out = slot_at(l->w, s, l->layer);
-    if (strcmp(s->role, "conv") == 0 && l->prefix == NULL)
-        return ts_bind_vector(&l->b, name, 2, gguf, out);
+    ts_vector *out = ts_slot_field(l->w, s, l->layer);
     if (strcmp(s->role, "conv") == 0)
-        return ts_bind_vector(&l->b, name, 3, l->w->folded ? mlx : hf, out);
-    return ts_bind_vector(&l->b, name, 1, &n, out);
+        return bind_conv(l, s, name, out);
+    const ts_tensor *t = ts_checkpoint_find(l->w->ckpt, name, NULL);
+    bool wide = s->place == TS_PLACE_KDA && t != NULL && t->ndim == 4; /* A_log of Kimi */
+    return ts_bind_vector(&l->b, name, wide ? 4 : 1, wide ? four : &n, out);
+}
+
+static ts_status bind_experts(loader *l)
+{
+    char prefix[NAME];
+    full_name(l, "", prefix);
+    l->b.read = is_wanted(l, "experts");
+    return ts_bind_experts(&l->b, prefix, &l->w->cfg.moe, l->w->cfg.C, &l->w->layer[l->layer]);
 }
 
 /* The slots of one layer, or of the ends (-1). */
 static ts_status bind_slots(loader *l, int64_t layer)
 {
     ts_status status = TS_OK;
+    const ts_config *c = &l->w->cfg;
+    const ts_slot *s;
     l->layer = layer;
-    for (size_t i = 0; i < MATRICES && status == TS_OK; i++)
-        if (lies_in(&l->w->cfg, &matrices[i], layer))
-            status = bind_matrix(l, &matrices[i]);
-    for (size_t i = 0; i < VECTORS && status == TS_OK; i++)
-        if (lies_in(&l->w->cfg, &vectors[i], layer))
-            status = bind_vector(l, &vectors[i]);
-    return status;
+    for (size_t i = 0; (s = ts_slot_at(i)) != NULL && status == TS_OK; i++)
+        if (ts_slot_lies_in(c, s, layer))
+            status = s->K != NULL ? bind_matrix(l, s) : bind_vector(l, s);
+    return status == TS_OK && layer >= 0 && c->moe.E > 0 && c->moe.layer[layer] ? bind_experts(l) : status;
 }
 
 /* nextn.*: the last two are the trunk's own when they are absent. */
@@ -282,17 +265,13 @@ static ts_status check_mtp(loader *l, int64_t layer)
     ts_status status = TS_OK;
     l->layer = layer;
     l->b.read = false;
-    for (size_t i = 0; i < MATRICES && status == TS_OK; i++) {
-        const slot *s = &matrices[i];
+    const ts_slot *s;
+    for (size_t i = 0; (s = ts_slot_at(i)) != NULL && status == TS_OK; i++) {
         full_name(l, s->name, name);
-        if (s->place == EVERY || s->place == FULL)
-            status = ts_bind_matrix(&l->b, name, size_of(c, s->N), size_of(c, s->K), NULL);
-    }
-    for (size_t i = 0; i < VECTORS && status == TS_OK; i++) {
-        const slot *s = &vectors[i];
-        full_name(l, s->name, name);
-        if (s->place == EVERY || s->place == FULL)
-            status = ts_bind_vector(&l->b, name, 1, (int64_t[]){size_of(c, s->N)}, NULL);
+        if (!ts_slot_of_mtp(c, s))
+            continue;
+        status = s->K != NULL ? ts_bind_matrix(&l->b, name, s->N(c), s->K(c), NULL)
+                              : ts_bind_vector(&l->b, name, 1, (int64_t[]){s->N(c)}, NULL);
     }
     return status == TS_OK ? check_joint(l) : status;
 }
@@ -446,24 +425,23 @@ ts_status ts_weights_load_files(const char *config, const char *weights, ts_weig
     return load(config, weights, (part){.all = true}, out, err);
 }
 
-static const slot *find_slot(const slot *list, size_t n, const ts_config *c, int64_t layer, const char *role)
+static void *find_slot(const ts_weights *w, int64_t layer, const char *role, bool matrix)
 {
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(list[i].role, role) == 0 && lies_in(c, &list[i], layer))
-            return &list[i];
+    const ts_slot *s;
+    for (size_t i = 0; (s = ts_slot_at(i)) != NULL; i++)
+        if (strcmp(s->role, role) == 0 && (s->K != NULL) == matrix && ts_slot_lies_in(&w->cfg, s, layer))
+            return ts_slot_field(w, s, layer);
     return NULL;
 }
 
 const ts_matrix *ts_weights_matrix(const ts_weights *w, int64_t layer, const char *role)
 {
-    const slot *s = find_slot(matrices, MATRICES, &w->cfg, layer, role);
-    return s != NULL ? slot_at(w, s, layer) : NULL;
+    return find_slot(w, layer, role, true);
 }
 
 const ts_vector *ts_weights_vector(const ts_weights *w, int64_t layer, const char *role)
 {
-    const slot *s = find_slot(vectors, VECTORS, &w->cfg, layer, role);
-    return s != NULL ? slot_at(w, s, layer) : NULL;
+    return find_slot(w, layer, role, false);
 }
 
 ts_status ts_weights_hash(ts_weights *w, ts_error *err)
@@ -477,10 +455,13 @@ void ts_weights_free(ts_weights *w)
         return;
     for (int64_t i = 0; w->layer != NULL && i < w->cfg.layers; i++) {
         ts_layer *l = &w->layer[i];
-        ts_vector *const v[] = {&l->input_norm, &l->post_norm, &l->conv,   &l->A_log,
-                                &l->dt_bias,    &l->gdn_norm,  &l->q_norm, &l->k_norm};
+        ts_vector *const v[] = {&l->input_norm, &l->post_norm, &l->conv,   &l->A_log,     &l->dt_bias,
+                                &l->gdn_norm,   &l->q_norm,    &l->k_norm, &l->kv_a_norm, &l->router_bias};
         for (size_t k = 0; k < sizeof v / sizeof *v; k++)
             free(v[k]->v);
+        free(l->expert_gate);
+        free(l->expert_up);
+        free(l->expert_down);
     }
     free(w->layer);
     free(w->final_norm.v);

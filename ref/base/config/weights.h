@@ -1,4 +1,4 @@
-/* The checkpoint's tensors bound to the model's slots: HF names
+/* The checkpoint's tensors bound to the model's slots (config/slots.h): HF names
  * (model.[language_model.]layers.N…), MLX names (language_model.model.…) and
  * GGUF names (blk.N.…), shapes checked against the config, every float finite. */
 #ifndef TS_CONFIG_WEIGHTS_H
@@ -14,18 +14,28 @@ typedef struct {
     float *v;
 } ts_vector;
 
+/* Symbols as in ts_config; VD = Hv*Dv, CD = 2*Hk*Dk + VD. What a layer does not have is empty (n, N = 0). */
 typedef struct {
     ts_vector input_norm, post_norm;          /* [C] */
-    ts_matrix gate_proj, up_proj, down_proj;  /* [I,C] [I,C] [C,I] */
-    ts_matrix in_qkv, in_z, in_b, in_a, out;  /* linear attention: [CD,C] [VD,C] [Hv,C] [Hv,C] [C,VD] */
-    ts_vector conv, A_log, dt_bias, gdn_norm; /* [CD*W] [Hv] [Hv] [Dv] */
-    ts_matrix q_proj, k_proj, v_proj, o_proj; /* full attention: [2*Hq*D,C] [Hkv*D,C] [Hkv*D,C] [C,Hq*D] */
-    ts_vector q_norm, k_norm;                 /* [D] */
+    ts_matrix gate_proj, up_proj, down_proj;  /* dense: [I,C] [I,C] [C,I] */
+    ts_matrix in_qkv, in_z, in_b, in_a, out;  /* Gated DeltaNet: [CD,C] [VD,C] [Hv,C] [Hv,C] [C,VD] */
+    ts_matrix in_qkvz, in_ba;                 /* the same by key head (Qwen3-Next): [CD+VD,C] [2*Hv,C] */
+    ts_vector conv, A_log, dt_bias, gdn_norm; /* [CD*W] [Hv] [Hv], of KDA [Hv*Dk], [Dv] */
+    ts_matrix q_proj, k_proj, v_proj,
+        o_proj;                    /* full: [2*Hq*D,C] [Hkv*D,C] [Hkv*D,C] [C,Hq*D]; KDA: q, k, v [VD,C] */
+    ts_vector q_norm, k_norm;      /* [D] */
+    ts_matrix f_a, f_b, g_a, g_b;  /* KDA: [Dk,C] [VD,Dk] [Dk,C] [VD,Dk]; its beta is in_b */
+    ts_matrix kv_a, kv_b;          /* latent attention: [rank+Dr,C] [Hq*(Dn+Dm),rank]; q_proj [Hq*(Dn+Dr),C] */
+    ts_vector kv_a_norm;           /* [rank] */
+    ts_matrix router, shared_gate; /* experts: [E,C] [1,C] */
+    ts_vector router_bias;         /* [E] */
+    ts_matrix shared_gate_proj, shared_up_proj, shared_down_proj; /* [shared,C] [shared,C] [C,shared] */
+    ts_matrix *expert_gate, *expert_up, *expert_down;             /* [moe.E] of [moe.I,C] [moe.I,C] [C,moe.I] */
 } ts_layer;
 
 typedef struct {
     ts_config cfg;
-    bool folded;           /* norm weights hold 1+w already (MLX, GGUF) */
+    bool folded;           /* norm weights are what is multiplied with: 1+w added (MLX, GGUF), or plain (Kimi) */
     bool rate;             /* A_log holds the rate -exp(A_log) (GGUF) */
     bool tiled;            /* value head h reads key head h % Hk, not h / (Hv/Hk) (GGUF, if Hv != Hk) */
     ts_matrix embed, head; /* [V,C]; head == embed when tied */
