@@ -279,6 +279,30 @@ static void edges_of_the_codec(void **state)
     assert_true(code[56] == 0 && code[57] == 0 && isinf(step[7]));
 }
 
+/* The sum of a group is the declared tree where adding its chunks ascending gives other bits. */
+static void order_of_the_sum(void **state)
+{
+    (void)state;
+    problem p = made(1024, 4);
+    int other = 0;
+    for (int i = 0; i < MOST * 1024; i++)
+        p.x[i] /= 3;
+    ts_quantize_lse_a8_args a = {MOST, 1024, p.x, p.code, p.step, p.sum};
+    ts_ref32.op(TS_OP_QUANTIZE_LSE_A8, &a);
+    for (int g = 0; g < MOST * 16; g++) {
+        float s[8], ascending = 0;
+        for (int i = 0; i < 64; i++)
+            s[i / 8] = i % 8 ? s[i / 8] + p.x[64 * g + i] : p.x[64 * g + i];
+        for (int c = 0; c < 8; c++)
+            ascending = c ? ascending + s[c] : s[c];
+        float want = ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
+        same_bits(&p.sum[g], &want, 1);
+        other += want != ascending;
+    }
+    assert_true(other > 0);
+    release(&p);
+}
+
 /* A NaN or an infinity in x makes every output of its row a NaN in the classes with codes, and leaves the others.
  */
 static void not_finite_is_nan(void **state)
@@ -422,6 +446,7 @@ int main(void)
         cmocka_unit_test(panel_a64),
         cmocka_unit_test(panel_padding),
         cmocka_unit_test(edges_of_the_codec),
+        cmocka_unit_test(order_of_the_sum),
         cmocka_unit_test(not_finite_is_nan),
         cmocka_unit_test(plain_exact),
         cmocka_unit_test(plain_tiled),
