@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exp_cr.h"
+#include "num/exp_cr.h"
 
 typedef struct {
     double z; /* logit after penalties */

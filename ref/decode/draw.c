@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "exp_cr.h"
+#include "num/exp_cr.h"
 
 /* u < 1 keeps target below total, which is the last cumulative weight, so the loop ends inside the list and on a
  * weight that is not zero. */

@@ -25,17 +25,23 @@ static inline void ts_lanes_fma(ts_real lane[TS_LANES], const ts_real *a, const 
             lane[l] = ts_fma(a[l], b[l], lane[l]);
 }
 
-/* lane_l + lane_{l+16}, then the butterfly with masks 1, 2, 4, 8 as lane 0 sees it (addition
- * commutes, so all 16 lanes agree): a balanced tree over neighbours. Every sum is rounded. */
+/* The butterfly with masks 1, 2, 4, .. below n as lane 0 sees it (addition commutes, so all lanes agree): a
+ * balanced tree over neighbours, n a power of two. Every sum is rounded. */
+static inline ts_real ts_butterfly(ts_real *lane, int n)
+{
+    for (int mask = 1; mask < n; mask *= 2)
+        for (int l = 0; l < n; l += 2 * mask)
+            lane[l] += lane[l + mask];
+    return lane[0];
+}
+
+/* lane_l + lane_{l+16}, then the butterfly over 16 lanes. */
 static inline ts_real ts_lanes_sum(const ts_real lane[TS_LANES])
 {
     ts_real sum[16];
     for (int l = 0; l < 16; l++)
         sum[l] = lane[l] + lane[l + 16];
-    for (int mask = 1; mask < 16; mask *= 2)
-        for (int l = 0; l < 16; l += 2 * mask)
-            sum[l] += sum[l + mask];
-    return sum[0];
+    return ts_butterfly(sum, 16);
 }
 
 #endif

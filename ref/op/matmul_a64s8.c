@@ -1,16 +1,7 @@
+#include "a64.h"
 #include "lanes.h"
-#include "op.h"
 
-enum { GROUP = 64, SLICES = 8, ROWS = 8 };
-
-/* D = sum_k u_k code_k, exact */
-static int32_t dot(const int32_t u[GROUP], const int8_t *code)
-{
-    int32_t D = 0;
-    for (int k = 0; k < GROUP; k++)
-        D += u[k] * code[k];
-    return D;
-}
+enum { GROUP = TS_A64_GROUP, SLICES = 8, ROWS = 8 };
 
 /* Group g of weight row n joins the accumulators of `count` rows from t0:
  * o_t = o_t + (s step_tg) D_tg + b sum_tg */
@@ -19,11 +10,10 @@ static void group(const ts_matmul_a64s8_args *a, int64_t n, int64_t g, int64_t t
     const int64_t G = a->K / GROUP;
     const ts_real s = ts_mlx_scale(a->w, n, g), b = ts_mlx_bias(a->w, n, g);
     int32_t u[GROUP];
-    for (int k = 0; k < GROUP; k++)
-        u[k] = (int32_t)ts_mlx_code(a->w, n, GROUP * g + k);
+    ts_a64_codes(a->w, n, g, u);
     for (int64_t t = 0; t < count; t++) {
         int64_t run = (t0 + t) * G + g;
-        ts_real D = (ts_real)dot(u, a->code + GROUP * run);
+        ts_real D = (ts_real)ts_a64_dot(u, a->code + GROUP * run);
         o[t] = ts_fma(b, a->sum[run], ts_fma(s * a->step[run], D, o[t]));
     }
 }

@@ -14,6 +14,7 @@ ts_real ts_exp(ts_real x);
 ts_real ts_exp2(ts_real x);
 ts_real ts_sigmoid(ts_real x);
 ts_real ts_silu(ts_real x);
+ts_real ts_silu_lse(ts_real x);
 ts_real ts_softplus(ts_real x);
 ts_real ts_rsqrt(ts_real x);
 ts_real ts_round_bf16(ts_real x);
@@ -90,6 +91,13 @@ void ts_matmul_w8a8_unfused(const ts_matmul_w8a8_args *a);
 void ts_matmul_w8a8_unfused_chain(const ts_matmul_w8a8_args *a);
 void ts_quantize_a64(const ts_quantize_a64_args *a);
 void ts_matmul_a64s8(const ts_matmul_a64s8_args *a);
+void ts_matmul_lse_a64(const ts_matmul_a64s8_args *a);
+void ts_matmul_lse_a64_fma(const ts_matmul_a64s8_args *a);
+void ts_quantize_lse_a8(const ts_quantize_lse_a8_args *a);
+void ts_matmul_lse_a8(const ts_matmul_lse_a8_args *a);
+void ts_gate_up_lse_a8(const ts_gate_up_lse_a8_args *a);
+void ts_matmul_lse_ex(const ts_matmul_args *a);
+void ts_matmul_lse_f16(const ts_matmul_lse_f16_args *a);
 
 /* Fused operations: the ones above in a row, under one name so that fused schedules can be checked whole. */
 void ts_rmsnorm_a64(const ts_rmsnorm_a64_args *a);

@@ -1,3 +1,4 @@
+#include "codec.h"
 #include "op.h"
 
 /* sum of a run of 64: four slices of 16, each ascending from its first element, then ((s0+s1)+s2)+s3 */
@@ -23,18 +24,7 @@ static ts_real run_sum(const ts_real *x)
 void ts_quantize_a64(const ts_quantize_a64_args *a)
 {
     for (int64_t run = 0; run < a->T * (a->K / 64); run++) {
-        const ts_real *x = a->x + 64 * run;
-        ts_real amax = 0;
-        for (int i = 0; i < 64; i++)
-            if (ts_fabs(x[i]) > amax)
-                amax = ts_fabs(x[i]);
-        const ts_real least = (ts_real)1e-30f;
-        const ts_real inv = 127 / (amax > least ? amax : least);
-        for (int i = 0; i < 64; i++) {
-            ts_real product = x[i] * inv;
-            a->code[64 * run + i] = isfinite(product) ? (int8_t)ts_rint(product) : 0;
-        }
-        a->step[run] = amax * (ts_real)0x1.020408p-7;
-        a->sum[run] = run_sum(x);
+        ts_codec_run(a->x + 64 * run, 64, a->code + 64 * run, a->step + run);
+        a->sum[run] = run_sum(a->x + 64 * run);
     }
 }

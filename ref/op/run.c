@@ -34,6 +34,37 @@ static void run_w8a8(ts_op_id id, const void *args)
     }
 }
 
+/* Those of the R9700 engine LSE. */
+static void run_lse(ts_op_id id, const void *args)
+{
+    switch (id) {
+    case TS_OP_MATMUL_LSE_A64:
+        ts_matmul_lse_a64(args);
+        break;
+    case TS_OP_MATMUL_LSE_A64_FMA:
+        ts_matmul_lse_a64_fma(args);
+        break;
+    case TS_OP_QUANTIZE_LSE_A8:
+        ts_quantize_lse_a8(args);
+        break;
+    case TS_OP_MATMUL_LSE_A8:
+        ts_matmul_lse_a8(args);
+        break;
+    case TS_OP_GATE_UP_LSE_A8:
+        ts_gate_up_lse_a8(args);
+        break;
+    case TS_OP_MATMUL_LSE_EX:
+        ts_matmul_lse_ex(args);
+        break;
+    case TS_OP_MATMUL_LSE_F16:
+        ts_matmul_lse_f16(args);
+        break;
+    default:
+        run_w8a8(id, args);
+        break;
+    }
+}
+
 /* What Kimi Linear and sparse models add. */
 static void run_kimi_and_sparse(ts_op_id id, const void *args)
 {
@@ -81,7 +112,7 @@ static void run_kimi_and_sparse(ts_op_id id, const void *args)
         ts_mla_absorbed(args);
         break;
     default:
-        run_w8a8(id, args);
+        run_lse(id, args);
         break;
     }
 }

@@ -2,7 +2,7 @@
 
 #include <math.h>
 #include <string.h>
-#include "exp_cr.h"
+#include "num/exp_cr.h"
 #include "num/convert.h"
 
 static double sigmoid(double x)

@@ -25,6 +25,37 @@ static ts_status bound_w8a8(ts_op_id op, const void *a, const char *field, doubl
     return TS_OK;
 }
 
+/* What the R9700 engine LSE computes. */
+static ts_status bound_lse(ts_op_id op, const void *a, const char *field, double *bound, ts_error *err)
+{
+    switch (op) {
+    case TS_OP_MATMUL_LSE_A64:
+        ts_bound_matmul_lse_a64(a, bound);
+        break;
+    case TS_OP_MATMUL_LSE_A64_FMA:
+        ts_bound_matmul_lse_a64_fma(a, bound);
+        break;
+    case TS_OP_QUANTIZE_LSE_A8:
+        ts_bound_quantize_lse_a8(a, field, bound);
+        break;
+    case TS_OP_MATMUL_LSE_A8:
+        ts_bound_matmul_lse_a8(a, bound);
+        break;
+    case TS_OP_GATE_UP_LSE_A8:
+        ts_bound_gate_up_lse_a8(a, field, bound);
+        break;
+    case TS_OP_MATMUL_LSE_EX:
+        ts_bound_matmul_lse_ex(a, bound);
+        break;
+    case TS_OP_MATMUL_LSE_F16:
+        ts_bound_matmul_lse_f16(a, bound);
+        break;
+    default:
+        return bound_w8a8(op, a, field, bound, err);
+    }
+    return TS_OK;
+}
+
 /* What Kimi Linear and sparse models add. */
 static ts_status bound_kimi_and_sparse(ts_op_id op, const void *a, const float *state, const char *field,
                                        double *bound, ts_error *err)
@@ -61,7 +92,7 @@ static ts_status bound_kimi_and_sparse(ts_op_id op, const void *a, const float *
         ts_bound_row_gate(a, bound);
         break;
     default:
-        return bound_w8a8(op, a, field, bound, err);
+        return bound_lse(op, a, field, bound, err);
     }
     return TS_OK;
 }

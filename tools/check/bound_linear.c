@@ -55,10 +55,10 @@ void ts_bound_matmul_dot32(const ts_matmul_args *a, double *bound)
 }
 
 /* The largest |x| of a run, NaN ignored: no rounding of its own. */
-static ts_err run_amax(const ts_err *x)
+static ts_err run_amax(const ts_err *x, int n)
 {
     ts_err amax = {0, 0};
-    for (int i = 0; i < 64; i++) {
+    for (int i = 0; i < n; i++) {
         amax.v = fmax(amax.v, fabs(x[i].v));
         amax.e = fmax(amax.e, x[i].e);
     }
@@ -89,17 +89,23 @@ static double code_bound(ts_err x, ts_err amax)
     return fabs(c.v - floor(c.v) - 0.5) <= ts_err_bound(c) ? 1 + floor(ts_err_bound(c)) : 0;
 }
 
+void ts_bound_codec_run(const ts_err *x, int n, const char *field, double *bound)
+{
+    ts_err amax = run_amax(x, n);
+    if (strcmp(field, "step") == 0)
+        *bound = ts_err_bound(ts_err_mul(amax, ts_err_exact(0x1.020408p-7f)));
+    else
+        for (int i = 0; i < n; i++)
+            bound[i] = code_bound(x[i], amax);
+}
+
 /* One run: code[64], or *step, or *sum, as the field says. */
 static void run_bound(const ts_err *x, const char *field, double *bound)
 {
-    ts_err amax = run_amax(x);
-    if (strcmp(field, "step") == 0)
-        *bound = ts_err_bound(ts_err_mul(amax, ts_err_exact(0x1.020408p-7f)));
-    else if (strcmp(field, "sum") == 0)
+    if (strcmp(field, "sum") == 0)
         *bound = ts_err_bound(run_sum(x));
     else
-        for (int i = 0; i < 64; i++)
-            bound[i] = code_bound(x[i], amax);
+        ts_bound_codec_run(x, 64, field, bound);
 }
 
 void ts_bound_quantize_a64(const ts_quantize_a64_args *a, const char *field, double *bound)
@@ -131,18 +137,24 @@ void ts_bound_rmsnorm_a64(const ts_rmsnorm_a64_args *a, const char *field, doubl
     }
 }
 
+double ts_err_codes(const ts_matrix *w, int64_t n, const int8_t *code, int64_t k, int64_t count)
+{
+    int32_t dot = 0;
+    for (int64_t i = k; i < k + count; i++)
+        dot += (int32_t)ts_mlx_code(w, n, i) * code[i];
+    return dot;
+}
+
 /* o = fma(b, sum, fma(s step, D, o)) over groups first .. end-1 of row t and output n; D is exact. */
-static ts_err slice(const ts_matmul_a64s8_args *a, int64_t t, int64_t n, int64_t first, int64_t end)
+ts_err ts_err_a64_slice(const ts_matmul_a64s8_args *a, int64_t t, int64_t n, int64_t first, int64_t end)
 {
     int64_t G = a->K / 64;
     ts_err o = {0, 0};
     for (int64_t g = first; g < end; g++) {
-        int32_t dot = 0;
-        for (int64_t k = g * 64; k < g * 64 + 64; k++)
-            dot += (int32_t)ts_mlx_code(a->w, n, k) * a->code[t * a->K + k];
+        ts_err D = {ts_err_codes(a->w, n, a->code + t * a->K, g * 64, 64), 0};
         ts_err s = widened(a->w->scales, a->w->aux, n * G + g), b = widened(a->w->biases, a->w->aux, n * G + g);
         ts_err step = ts_err_exact(a->step[t * G + g]), sum = ts_err_exact(a->sum[t * G + g]);
-        o = ts_err_fma(b, sum, ts_err_fma(ts_err_mul(s, step), (ts_err){dot, 0}, o));
+        o = ts_err_fma(b, sum, ts_err_fma(ts_err_mul(s, step), D, o));
     }
     return o;
 }
@@ -153,7 +165,7 @@ static ts_err product(const ts_matmul_a64s8_args *a, int64_t t, int64_t n)
     int64_t G = a->K / 64, S = G >= 8 ? 8 : G >= 4 ? 4 : G >= 2 ? 2 : 1;
     ts_err o[8];
     for (int64_t z = 0; z < S; z++)
-        o[z] = slice(a, t, n, z * G / S, (z + 1) * G / S);
+        o[z] = ts_err_a64_slice(a, t, n, z * G / S, (z + 1) * G / S);
     for (int64_t half = 1; half < S; half *= 2)
         for (int64_t z = 0; z < S; z += 2 * half)
             o[z] = ts_err_add(o[z], o[z + half]);

@@ -86,6 +86,18 @@ void ts_bound_matmul_mlx(const ts_matmul_args *a, double *bound);
 ts_err ts_err_block_weight(const ts_matrix *w, int64_t n, int64_t k);
 void ts_bound_matmul_mlx_bf16(const ts_matmul_args *a, double *bound);
 void ts_bound_matmul_ggml(const ts_matmul_ggml_args *a, const char *field, double *bound);
+/* The R9700 engine LSE's. */
+void ts_bound_codec_run(const ts_err *x, int n, const char *field, double *bound); /* code[n] or *step of a run */
+/* sum over i = k .. k+count-1 of the weight codes of row n and code[i], exact */
+double ts_err_codes(const ts_matrix *w, int64_t n, const int8_t *code, int64_t k, int64_t count);
+ts_err ts_err_a64_slice(const ts_matmul_a64s8_args *a, int64_t t, int64_t n, int64_t first, int64_t end);
+void ts_bound_matmul_lse_a64(const ts_matmul_a64s8_args *a, double *bound);
+void ts_bound_matmul_lse_a64_fma(const ts_matmul_a64s8_args *a, double *bound);
+void ts_bound_quantize_lse_a8(const ts_quantize_lse_a8_args *a, const char *field, double *bound);
+void ts_bound_matmul_lse_a8(const ts_matmul_lse_a8_args *a, double *bound);
+void ts_bound_gate_up_lse_a8(const ts_gate_up_lse_a8_args *a, const char *field, double *bound);
+void ts_bound_matmul_lse_ex(const ts_matmul_args *a, double *bound);
+void ts_bound_matmul_lse_f16(const ts_matmul_lse_f16_args *a, double *bound);
 /* What any order of the sums of a product of n values may err by. */
 double ts_bound_block_dot(ts_weight_format format, const uint8_t *w, const uint8_t *a, int64_t n);
 

@@ -194,6 +194,14 @@ static const char *blocks_fit(const ts_call *c, ts_op_id id)
     return a->B == ts_block_row_bytes(a->w) ? NULL : "B is not the bytes of a row of activation blocks";
 }
 
+/* Does it read a matrix in groups of 64, and nothing else? */
+static bool wants_codes(ts_op_id id)
+{
+    return id == TS_OP_MATMUL_A64S8 || id == TS_OP_GATE_UP_A64S8 || id == TS_OP_QKV_CONV_A64S8 ||
+           id == TS_OP_MATMUL_LSE_A64 || id == TS_OP_MATMUL_LSE_A64_FMA || id == TS_OP_MATMUL_LSE_A8 ||
+           id == TS_OP_GATE_UP_LSE_A8 || id == TS_OP_MATMUL_LSE_EX || id == TS_OP_MATMUL_LSE_F16;
+}
+
 /* What no coding checks, because the engine never lets it happen: indexes outside, matrices of another class. */
 static const char *wrong_contents(const ts_call *c)
 {
@@ -220,11 +228,11 @@ static const char *wrong_contents(const ts_call *c)
     const char *why = blocks_fit(c, id);
     if (why)
         return why;
-    bool codes = id == TS_OP_MATMUL_A64S8 || id == TS_OP_GATE_UP_A64S8 || id == TS_OP_QKV_CONV_A64S8;
-    for (int i = 0; codes && i < TS_MATRICES && c->matrix[i].N > 0; i++) {
-        const ts_matrix *m = &c->matrix[i];
-        if (m->format != TS_W_MLX || m->group != 64 || (m->bits != 4 && m->bits != 8))
+    for (int i = 0; wants_codes(id) && i < TS_MATRICES && c->matrix[i].N > 0; i++) {
+        if (!ts_matrix_is_a64s8(&c->matrix[i]))
             return "the matrix is not MLX group 64 of 4 or 8 bits";
+        if (c->matrix[i].bits != 4 && (id == TS_OP_MATMUL_LSE_A8 || id == TS_OP_GATE_UP_LSE_A8))
+            return "the matrix is not of 4 bits";
     }
     return NULL;
 }

@@ -12,7 +12,7 @@ static const struct {
     {"sample", ts_external_sample},       {"sampler", ts_external_sampler},
     {"tokenizer", ts_external_tokenizer}, {"delta_rule", ts_external_delta_rule},
     {"attention", ts_external_attention}, {"mlx", ts_external_mlx},
-    {"blocks", ts_external_blocks},       {"a64s8", ts_external_a64s8},
+    {"blocks", ts_external_blocks},       {"w4a8", ts_external_w4a8},
     {"dgemm", ts_external_dgemm},         {"peer", ts_external_peer},
     {"w8a8", ts_external_w8a8},
 };

@@ -15,7 +15,7 @@ void ts_external_delta_rule(ts_check *k, const ts_case *c); /* GDN step and chun
 void ts_external_attention(ts_check *k, const ts_case *c);  /* split attention with partial records */
 void ts_external_mlx(ts_check *k, const ts_case *c);        /* MLX affine encoder and packing */
 void ts_external_blocks(ts_check *k, const ts_case *c);     /* ggml blocks: encoders, decoders, products */
-void ts_external_a64s8(ts_check *k, const ts_case *c);      /* hash of the A64S8 product on a published input */
+void ts_external_w4a8(ts_check *k, const ts_case *c);       /* hashes of panels and products on a published input */
 void ts_external_dgemm(ts_check *k, const ts_case *c);      /* OpenBLAS as a witness of ref64's products */
 void ts_external_peer(ts_check *k, const ts_case *c);       /* greedy ids of another engine, in its profile */
 void ts_external_w8a8(ts_check *k, const ts_case *c);       /* 8-bit codes, sums and f16 outputs of W8A8 */

@@ -6,7 +6,6 @@
 
 #include "check/external.h"
 #include "mlx.h"
-#include "num/convert.h"
 #include "num/generate.h"
 #include "openblas.h"
 #include "ref.h"
@@ -101,87 +100,6 @@ void ts_external_mlx(ts_check *k, const ts_case *c)
     if (s)
         ts_report_error(k->report, "golden", s, &err);
     ts_safetensors_close(f);
-}
-
-/* An input whose hash is published with the description of W4A8 class A64: M 8, N 16, K 2304. */
-enum { M = 8, N = 16, K = 2304, G = K / 64 };
-
-typedef struct {
-    float x[M][K];
-    uint32_t word[N][K / 8];
-    uint16_t scale[N][G], bias[N][G];
-    int8_t code[M][K];
-    float step[M][G], sum[M][G], y[M][N];
-} w4a8;
-
-static uint32_t draw(uint32_t *state)
-{
-    *state = *state * 1664525u + 1013904223u;
-    return *state >> 16;
-}
-
-static void w4a8_inputs(w4a8 *p)
-{
-    uint32_t state = 42;
-    for (int m = 0; m < M; m++)
-        for (int i = 0; i < K; i++)
-            p->x[m][i] = ((float)draw(&state) - 32768.0f) / 8192.0f;
-    for (int n = 0; n < N; n++)
-        for (int i = 0; i < K; i++)
-            p->word[n][i / 8] |= (draw(&state) & 15u) << 4 * (i % 8);
-    for (int n = 0; n < N; n++)
-        for (int g = 0; g < G; g++) {
-            p->scale[n][g] = ts_f32_to_bf16(((float)(draw(&state) % 256) - 128.0f) / 8192.0f);
-            p->bias[n][g] = ts_f32_to_bf16(((float)(draw(&state) % 256) - 128.0f) / 1024.0f);
-        }
-    for (int i = 0; i < 64; i++) {
-        p->x[1][i] = 0.0f;
-        p->x[2][i] = 0.5f;
-    }
-    p->x[3][5] = 1024.0f;
-}
-
-static uint32_t fnv1a(const void *data, size_t size)
-{
-    const uint8_t *p = data;
-    uint32_t h = 2166136261u;
-    for (size_t i = 0; i < size; i++)
-        h = (h ^ p[i]) * 16777619u;
-    return h;
-}
-
-void ts_external_a64s8(ts_check *k, const ts_case *c)
-{
-    const char *want = ts_case_expect(c, "fnv1a");
-    w4a8 *p = calloc(1, sizeof *p);
-    if (!p || !want) {
-        free(p);
-        ts_report_add(k->report, "ref32", "y", TS_FAIL, 0, "the case expects no hash, or out of memory\n");
-        return;
-    }
-    w4a8_inputs(p);
-    ts_matrix w = {.format = TS_W_MLX,
-                   .N = N,
-                   .K = K,
-                   .data = p->word,
-                   .bits = 4,
-                   .group = 64,
-                   .aux = TS_BF16,
-                   .scales = p->scale,
-                   .biases = p->bias};
-    ts_quantize_a64_args q = {
-        .T = M, .K = K, .x = &p->x[0][0], .code = &p->code[0][0], .step = &p->step[0][0], .sum = &p->sum[0][0]};
-    ts_matmul_a64s8_args a = {
-        .T = M, .N = N, .K = K, .code = q.code, .step = q.step, .sum = q.sum, .w = &w, .y = &p->y[0][0]};
-    ts_ref32.op(TS_OP_QUANTIZE_A64, &q);
-    ts_ref32.op(TS_OP_MATMUL_A64S8, &a);
-    char got[16], detail[96];
-    snprintf(got, sizeof got, "%08x", fnv1a(p->y, sizeof p->y));
-    snprintf(detail, sizeof detail, "FNV-1a-32 of the output %s, published %s\n", got, want);
-    bool same = strcmp(got, want) == 0;
-    ts_report_add(k->report, "ref32 A64S8 = published hash", "y", same ? TS_EXACT : TS_FAIL, 0,
-                  same ? NULL : detail);
-    free(p);
 }
 
 /* Largest |y - z| over its bound 2 gamma_K sum |x w|, gamma_K = K u / (1 - K u), u = 2^-53: any order of either. */

@@ -222,7 +222,7 @@ typedef struct {
     ts_real *step, *sum;
 } ts_quantize_a64_args;
 
-/* y[T,N] from codes and an MLX group-64 matrix of 4 or 8 bits */
+/* y[T,N] from codes and an MLX group-64 matrix of 4 or 8 bits: matmul_a64s8, matmul_lse_a64* */
 typedef struct {
     int64_t T, N, K;
     const int8_t *code;
@@ -249,6 +249,40 @@ typedef struct {
     int32_t *acc;
     ts_real *y;
 } ts_matmul_w8a8_args;
+
+/* x[T,K] -> code[T,K], step[T,K/8], sum[T,K/64] */
+typedef struct {
+    int64_t T, K;
+    const ts_real *x;
+    int8_t *code;
+    ts_real *step, *sum;
+} ts_quantize_lse_a8_args;
+
+/* y[T,N] from those and an MLX group-64 matrix of 4 bits, K in S splits */
+typedef struct {
+    int64_t T, N, K, S;
+    const int8_t *code;
+    const ts_real *step, *sum;
+    const ts_matrix *w;
+    ts_real *y;
+} ts_matmul_lse_a8_args;
+
+/* Two matmul_lse_a8 of the same codes, then y[T,I] = silu_lse(x gate^T) * (x up^T). gate, up [I,K]. Inner: g, u */
+typedef struct {
+    int64_t T, I, K, S;
+    const int8_t *code;
+    const ts_real *step, *sum;
+    const ts_matrix *gate, *up;
+    ts_real *y, *g, *u;
+} ts_gate_up_lse_a8_args;
+
+/* y[T,N] = x[T,K] w[N,K]^T, K in S slices */
+typedef struct {
+    int64_t T, N, K, S;
+    const ts_real *x;
+    const ts_matrix *w;
+    ts_real *y;
+} ts_matmul_lse_f16_args;
 
 /* rmsnorm, then quantize_a64: x[T,n], w[n] -> code[T,n], step[T,n/64], sum[T,n/64]. Inner: y[T,n], the norm */
 typedef struct {

@@ -273,7 +273,8 @@ static ts_status validate_external(ts_case *c, ts_error *err)
 {
     static const char *const keys[] = {"check",   "golden", "model", "config", "weights", "tokenizer",
                                        "profile", "vary",   "type",  "tier",   NULL};
-    static const char *const outputs[] = {"fnv1a", "forks", NULL};
+    static const char *const outputs[] = {"a64s8", "a64_panel", "a64", "a64_fma", "a8_panel", "a8_s1",
+                                          "a8_s2", "a8_s4",     "ex",  "forks",   NULL}; /* hashes of w4a8 first */
     const char *text;
     ts_status s = validate_keys(c, "external", keys, err);
     for (int i = 0; keys[i] && !s; i++)

@@ -87,6 +87,12 @@
         {DIM(ts_matmul_w8a8_args, sx)}, \
         {FIELD(ts_matmul_w8a8_args, code, TS_IN, TS_FIELD_I8, "T", "K"), FIELD(ts_matmul_w8a8_args, w, TS_IN, TS_FIELD_I8, "N", "K"), \
          REAL(ts_matmul_w8a8_args, sw, TS_IN, "S"), REAL(ts_matmul_w8a8_args, y, TS_OUT, "T", "N"), __VA_ARGS__}, "N", "N%S K<=131071", true}
+#define MATMUL_A64_OP(op, file, how, only) \
+    [op] = {file, how, 1, sizeof(ts_matmul_a64s8_args), \
+        {DIM(ts_matmul_a64s8_args, T), DIM(ts_matmul_a64s8_args, N), DIM(ts_matmul_a64s8_args, K)}, {{0}}, \
+        {FIELD(ts_matmul_a64s8_args, code, TS_IN, TS_FIELD_I8, "T", "K"), REAL(ts_matmul_a64s8_args, step, TS_IN, "T", "K/64"), \
+         REAL(ts_matmul_a64s8_args, sum, TS_IN, "T", "K/64"), FIELD(ts_matmul_a64s8_args, w, TS_IN, TS_FIELD_MATRIX, "N", "K"), \
+         REAL(ts_matmul_a64s8_args, y, TS_OUT, "T", "N")}, "N", "K%64", only}
 
 #define RECORDS(role) \
     REAL(ts_attention_args, m, role, "T", "Hq", "parts"), REAL(ts_attention_args, l, role, "T", "Hq", "parts"), \
@@ -220,11 +226,29 @@ const ts_op ts_op_table[TS_OP_COUNT] = {
         {DIM(ts_quantize_a64_args, T), DIM(ts_quantize_a64_args, K)}, {{0}},
         {REAL(ts_quantize_a64_args, x, TS_IN, "T", "K"), FIELD(ts_quantize_a64_args, code, TS_OUT, TS_FIELD_I8, "T", "K"),
          REAL(ts_quantize_a64_args, step, TS_OUT, "T", "K/64"), REAL(ts_quantize_a64_args, sum, TS_OUT, "T", "K/64")}, "T", "K%64", false},
-    [TS_OP_MATMUL_A64S8] = {"matmul_a64s8", "A64S8", 1, sizeof(ts_matmul_a64s8_args),
-        {DIM(ts_matmul_a64s8_args, T), DIM(ts_matmul_a64s8_args, N), DIM(ts_matmul_a64s8_args, K)}, {{0}},
-        {FIELD(ts_matmul_a64s8_args, code, TS_IN, TS_FIELD_I8, "T", "K"), REAL(ts_matmul_a64s8_args, step, TS_IN, "T", "K/64"),
-         REAL(ts_matmul_a64s8_args, sum, TS_IN, "T", "K/64"), FIELD(ts_matmul_a64s8_args, w, TS_IN, TS_FIELD_MATRIX, "N", "K"),
-         REAL(ts_matmul_a64s8_args, y, TS_OUT, "T", "N")}, "N", "K%64", false},
+    MATMUL_A64_OP(TS_OP_MATMUL_A64S8, "matmul_a64s8", "A64S8", false),
+    MATMUL_A64_OP(TS_OP_MATMUL_LSE_A64, "matmul_lse_a64", "A64", true),
+    MATMUL_A64_OP(TS_OP_MATMUL_LSE_A64_FMA, "matmul_lse_a64_fma", "A64", true),
+    [TS_OP_QUANTIZE_LSE_A8] = {"quantize_lse_a8", "A8", 1, sizeof(ts_quantize_lse_a8_args),
+        {DIM(ts_quantize_lse_a8_args, T), DIM(ts_quantize_lse_a8_args, K)}, {{0}},
+        {REAL(ts_quantize_lse_a8_args, x, TS_IN, "T", "K"), FIELD(ts_quantize_lse_a8_args, code, TS_OUT, TS_FIELD_I8, "T", "K"),
+         REAL(ts_quantize_lse_a8_args, step, TS_OUT, "T", "K/8"), REAL(ts_quantize_lse_a8_args, sum, TS_OUT, "T", "K/64")}, "T", "K%64", true},
+    [TS_OP_MATMUL_LSE_A8] = {"matmul_lse_a8", "A8", 1, sizeof(ts_matmul_lse_a8_args),
+        {DIM(ts_matmul_lse_a8_args, T), DIM(ts_matmul_lse_a8_args, N), DIM(ts_matmul_lse_a8_args, K), DIM(ts_matmul_lse_a8_args, S)}, {{0}},
+        {FIELD(ts_matmul_lse_a8_args, code, TS_IN, TS_FIELD_I8, "T", "K"), REAL(ts_matmul_lse_a8_args, step, TS_IN, "T", "K/8"),
+         REAL(ts_matmul_lse_a8_args, sum, TS_IN, "T", "K/64"), FIELD(ts_matmul_lse_a8_args, w, TS_IN, TS_FIELD_MATRIX, "N", "K"),
+         REAL(ts_matmul_lse_a8_args, y, TS_OUT, "T", "N")}, "N", "K%64 K/64%S", true},
+    [TS_OP_GATE_UP_LSE_A8] = {"gate_up_lse_a8", "A8", 1, sizeof(ts_gate_up_lse_a8_args),
+        {DIM(ts_gate_up_lse_a8_args, T), DIM(ts_gate_up_lse_a8_args, I), DIM(ts_gate_up_lse_a8_args, K), DIM(ts_gate_up_lse_a8_args, S)}, {{0}},
+        {FIELD(ts_gate_up_lse_a8_args, code, TS_IN, TS_FIELD_I8, "T", "K"), REAL(ts_gate_up_lse_a8_args, step, TS_IN, "T", "K/8"),
+         REAL(ts_gate_up_lse_a8_args, sum, TS_IN, "T", "K/64"), FIELD(ts_gate_up_lse_a8_args, gate, TS_IN, TS_FIELD_MATRIX, "I", "K"),
+         FIELD(ts_gate_up_lse_a8_args, up, TS_IN, TS_FIELD_MATRIX, "I", "K"), REAL(ts_gate_up_lse_a8_args, y, TS_OUT, "T", "I"),
+         REAL(ts_gate_up_lse_a8_args, g, TS_INNER, "T", "I"), REAL(ts_gate_up_lse_a8_args, u, TS_INNER, "T", "I")}, "I", "K%64 K/64%S", true},
+    MATMUL_OP(TS_OP_MATMUL_LSE_EX, "matmul_lse_ex", "EX", true),
+    [TS_OP_MATMUL_LSE_F16] = {"matmul_lse_f16", "F16", 1, sizeof(ts_matmul_lse_f16_args),
+        {DIM(ts_matmul_lse_f16_args, T), DIM(ts_matmul_lse_f16_args, N), DIM(ts_matmul_lse_f16_args, K), DIM(ts_matmul_lse_f16_args, S)}, {{0}},
+        {REAL(ts_matmul_lse_f16_args, x, TS_IN, "T", "K"), FIELD(ts_matmul_lse_f16_args, w, TS_IN, TS_FIELD_MATRIX, "N", "K"),
+         REAL(ts_matmul_lse_f16_args, y, TS_OUT, "T", "N")}, "N", "K%64 K/64%S", true},
     [TS_OP_RMSNORM_A64] = {"rmsnorm_a64", "dot32, A64", 1, sizeof(ts_rmsnorm_a64_args),
         {DIM(ts_rmsnorm_a64_args, T), DIM(ts_rmsnorm_a64_args, n), DIM(ts_rmsnorm_a64_args, centred)}, {DIM(ts_rmsnorm_a64_args, eps)},
         {REAL(ts_rmsnorm_a64_args, x, TS_IN, "T", "n"), REAL(ts_rmsnorm_a64_args, w, TS_IN, "n"),
@@ -263,12 +287,12 @@ static int64_t named_dim(const ts_op *op, const void *args, const char *name, si
 
 int64_t ts_op_dim(const ts_op *op, const void *args, const char *expr)
 {
-    size_t len = strcspn(expr, "*/+");
+    size_t len = strcspn(expr, "*/+%<");
     int64_t value = named_dim(op, args, expr, len);
-    while (expr[len]) {
+    while (expr[len] && strchr("*/+", expr[len])) {
         char sign = expr[len];
         expr += len + 1;
-        len = strcspn(expr, "*/+");
+        len = strcspn(expr, "*/+%<");
         int64_t next = named_dim(op, args, expr, len);
         value = sign == '*' ? value * next : sign == '/' ? value / next : value + next;
     }
@@ -292,13 +316,13 @@ int64_t ts_field_count(const ts_op *op, const ts_field *f, const void *args)
     return n;
 }
 
-/* One rule: "+dim", "a%b" (a is a multiple of b) or "a<=b". */
+/* One rule: "+dim", "a%b" (a, which may be an expression, is a multiple of b) or "a<=b". */
 static bool rule_holds(const ts_op *op, const void *args, const char *rule, size_t len)
 {
     size_t a = strcspn(rule, "%<");
     if (rule[0] == '+' || a >= len)
         return true;
-    int64_t left = named_dim(op, args, rule, a);
+    int64_t left = ts_op_dim(op, args, rule);
     if (rule[a] == '%')
         return left % named_dim(op, args, rule + a + 1, len - a - 1) == 0;
     return left <= named_dim(op, args, rule + a + 2, len - a - 2);

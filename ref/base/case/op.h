@@ -79,6 +79,13 @@ typedef enum {
     TS_OP_MATMUL_W8A8_UNFUSED_CHAIN,
     TS_OP_QUANTIZE_A64,
     TS_OP_MATMUL_A64S8,
+    TS_OP_MATMUL_LSE_A64,
+    TS_OP_MATMUL_LSE_A64_FMA,
+    TS_OP_QUANTIZE_LSE_A8,
+    TS_OP_MATMUL_LSE_A8,
+    TS_OP_GATE_UP_LSE_A8,
+    TS_OP_MATMUL_LSE_EX,
+    TS_OP_MATMUL_LSE_F16,
     TS_OP_RMSNORM_A64,
     TS_OP_GATE_UP_A64S8,
     TS_OP_QKV_CONV_A64S8,
@@ -129,9 +136,10 @@ typedef struct {
     ts_param param[TS_MAX_PARAMS];
     ts_field field[TS_MAX_FIELDS];
     const char *units; /* product of dims that is the number of independent outputs, e.g. "T*Hq" */
-    const char *rules; /* what the dims must satisfy beside being positive: "Hv%Hk" (divides), "R<=D"; dims named
-                          "+pos" may be 0 */
-    bool ref_only;     /* a form that only the reference computes: no schedule is demanded */
+    const char
+        *rules; /* what the dims must satisfy beside being positive: "Hv%Hk" (divides), "K/64%S", "R<=D"; dims named
+                   "+pos" may be 0 */
+    bool ref_only; /* a form that only the reference computes: no schedule is demanded */
 } ts_op;
 
 extern const ts_op ts_op_table[TS_OP_COUNT];
@@ -139,7 +147,7 @@ extern const ts_op ts_op_table[TS_OP_COUNT];
 /* TS_OP_COUNT if there is none. */
 ts_op_id ts_op_find(const char *name);
 
-/* "T", "T*Hq", "K/64"; from left to right: "Dn+Dv*H" is (Dn + Dv) H. */
+/* "T", "T*Hq", "K/64", up to the end or to "%" or "<"; from left to right: "Dn+Dv*H" is (Dn + Dv) H. */
 int64_t ts_op_dim(const ts_op *op, const void *args, const char *expr);
 int64_t ts_op_units(const ts_op *op, const void *args);
 /* Are the dims in args positive, within 2^24, and do they follow op->rules? If not, *rule says which fails. */

@@ -5,8 +5,8 @@
  * ln2 is split in two doubles. x is an f32, so k times the first part cancels against it without rounding: r_hi is
  * a multiple of 2^-53 below 1/2. exp(r) is the Taylor series to r^14 (the next term is below 2^-62), the 1 added
  * last and by an exact two-sum, so that the only large error is the last rounding. Correctly rounded for every f32
- * (tests/decode/test_exp_cr.c holds the inputs that come closest to a tie). */
-#include "exp_cr.h"
+ * (tests/base/test_exp_cr.c holds the inputs that come closest to a tie). */
+#include "num/exp_cr.h"
 
 #include <math.h>
 

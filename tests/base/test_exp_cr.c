@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exp_cr.h"
+#include "num/exp_cr.h"
 #include "format/json.h"
 #include "num/philox.h"
 
