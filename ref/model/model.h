@@ -91,6 +91,8 @@ void ts_linear_ggml(const ts_pass *p, const ts_matrix *w, const ts_real *x, int6
 void ts_linear_ggml_generic(const ts_pass *p, const ts_matrix *w, const ts_real *x, int64_t T, ts_real *y);
 void ts_linear_mlx(const ts_pass *p, const ts_matrix *w, const ts_real *x, int64_t T, ts_real *y);
 void ts_linear_mlx_bf16(const ts_pass *p, const ts_matrix *w, const ts_real *x, int64_t T, ts_real *y);
+void ts_linear_lse_a(const ts_pass *p, const ts_matrix *w, const ts_real *x, int64_t T, ts_real *y);
+void ts_linear_lse_b(const ts_pass *p, const ts_matrix *w, const ts_real *x, int64_t T, ts_real *y);
 /* Mixers: w->x -> w->branch. */
 void ts_gdn_layer(const ts_pass *p);
 void ts_attention_layer(const ts_pass *p);

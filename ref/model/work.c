@@ -39,7 +39,7 @@ ts_status ts_work_new(const ts_ref_model *m, int64_t T, ts_work *w, ts_error *er
         {&w->qg, 2 * c->Hq * c->D}, {&w->aq, c->Hq * c->D}, {&w->gate, c->Hq * c->D},
         {&w->ak, c->Hkv * c->D}, {&w->av, c->Hkv * c->D}, {&w->attn, c->Hq * c->D},
         {&w->gate_proj, I}, {&w->up_proj, I}, {&w->act, I},
-        {&w->cos, c->R / 2}, {&w->sin, c->R / 2}, {&w->step, K / 64 + 1}, {&w->sum, K / 64 + 1},
+        {&w->cos, c->R / 2}, {&w->sin, c->R / 2}, {&w->step, K / 8 + 1}, {&w->sum, K / 64 + 1},
         {&w->narrow, K}, {&w->wide_q, c->Hv * c->Dk}, {&w->wide_k, c->Hv * c->Dk},
         {&w->grouped, next ? CD + VD : 0}, {&w->low, kimi ? c->Dk : 0}, {&w->f, kimi ? VD : 0}, {&w->decay, kimi ? VD : 0},
         {&w->latent, c->rank}, {&w->shared_key, c->Dr}, {&w->row, c->rank + c->Dr},

@@ -70,7 +70,7 @@ void ts_mla_absorbed(const ts_mla_args *a)
 {
     for (int64_t t = 0; t < a->T; t++)
         for (int64_t h = 0; h < a->H; h++) {
-            ts_split_row r = {.args = a, .t = t, .h = h, .D = a->R, .score = score, .value = value};
+            ts_split_row r = {.args = a, .t = t, .h = h, .D = a->R, .exp = ts_exp, .score = score, .value = value};
             absorb(a, t, h);
             ts_mla_attend(a, &r, a->ol);
             project(a, t, h);

@@ -44,7 +44,7 @@ void ts_mla_attention(const ts_mla_args *a)
 {
     for (int64_t t = 0; t < a->T; t++)
         for (int64_t h = 0; h < a->H; h++) {
-            ts_split_row r = {.args = a, .t = t, .h = h, .D = a->Dv, .score = score, .value = value};
+            ts_split_row r = {.args = a, .t = t, .h = h, .D = a->Dv, .exp = ts_exp, .score = score, .value = value};
             ts_mla_attend(a, &r, a->o);
         }
 }

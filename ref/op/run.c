@@ -38,6 +38,30 @@ static void run_w8a8(ts_op_id id, const void *args)
 static void run_lse(ts_op_id id, const void *args)
 {
     switch (id) {
+    case TS_OP_RMSNORM_LSE:
+        ts_rmsnorm_lse(args);
+        break;
+    case TS_OP_L2NORM_LSE:
+        ts_l2norm_lse(args);
+        break;
+    case TS_OP_L2NORM_LSE_ROWS:
+        ts_l2norm_lse_rows(args);
+        break;
+    case TS_OP_GATED_NORM_LSE:
+        ts_gated_norm_lse(args);
+        break;
+    case TS_OP_GDN_GATES_LSE:
+        ts_gdn_gates_lse(args);
+        break;
+    case TS_OP_GDN_STEP_LSE:
+        ts_gdn_step_lse(args);
+        break;
+    case TS_OP_SWIGLU_LSE:
+        ts_swiglu_lse(args);
+        break;
+    case TS_OP_ATTENTION_LSE:
+        ts_attention_lse(args);
+        break;
     case TS_OP_MATMUL_LSE_A64:
         ts_matmul_lse_a64(args);
         break;

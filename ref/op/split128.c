@@ -31,7 +31,7 @@ static partition weigh(const ts_split_row *r, int64_t p)
             x.m = s;
     }
     for (int64_t j = x.lo; j < x.hi; j++) {
-        x.w[j % TS_SPLIT_KEYS] = ts_exp(x.w[j % TS_SPLIT_KEYS] - x.m);
+        x.w[j % TS_SPLIT_KEYS] = r->exp(x.w[j % TS_SPLIT_KEYS] - x.m);
         x.l = x.l + x.w[j % TS_SPLIT_KEYS];
     }
     return x;
@@ -100,7 +100,7 @@ void ts_split_attend(const ts_split_row *r, int64_t parts, const ts_split_out *o
         out->o[c] = 0;
     for (int64_t p = 0; p < parts; p++) {
         partition x = weigh(r, p);
-        ts_real g = x.l != 0 ? ts_exp(x.m - M) : 0;
+        ts_real g = x.l != 0 ? r->exp(x.m - M) : 0;
         if (x.l != 0)
             L = ts_fma(g, x.l, L);
         if (out->m)

@@ -14,6 +14,7 @@ typedef struct {
     int64_t t, h;     /* row and query head */
     int64_t lo, hi;   /* the keys it sees: lo <= j < hi */
     int64_t D;        /* channels of a value */
+    ts_real (*exp)(ts_real);
     /* s_j, scaled */
     ts_real (*score)(const void *args, int64_t t, int64_t h, int64_t j);
     /* v[c] = channel c0 + c of the value of key j, c < n <= 32 */

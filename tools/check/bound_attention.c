@@ -138,6 +138,17 @@ static ts_err attention_score(const form *f, int64_t row, int64_t j)
     return ts_err_mul(ts_err_dot32_sum(&d), ts_err_param(a->scale));
 }
 
+/* The same dot, its lanes folded with masks 16, 8, 4, 2, 1. */
+static ts_err attention_score_lse(const form *f, int64_t row, int64_t j)
+{
+    const ts_attention_args *a = f->args;
+    int64_t at = pool_row(&a->kv, a->Hkv, a->D, j, row % a->Hq / (a->Hq / a->Hkv));
+    ts_err_dot32 d = {0};
+    for (int64_t c = 0; c < a->D; c++)
+        ts_err_dot32_term(&d, c, ts_err_exact(a->q[row * a->D + c]), pool_get(&a->kv, a->kv.k, at + c));
+    return ts_err_mul(ts_err_fold(d.lane), ts_err_param(a->scale));
+}
+
 static ts_err attention_value(const form *f, int64_t row, int64_t j, int64_t c)
 {
     const ts_attention_args *a = f->args;
@@ -157,9 +168,10 @@ static void emit_merged(const part *p, int64_t parts, char field, double *bound)
     *bound = ts_err_bound(field == 'M' ? M : L);
 }
 
-ts_status ts_bound_attention(const ts_attention_args *a, const char *field, double *bound, ts_error *err)
+static ts_status attention(const ts_attention_args *a, ts_err (*score)(const form *, int64_t, int64_t),
+                           const char *field, double *bound, ts_error *err)
 {
-    form f = {a, a->pos, a->len, a->T, a->Hq, a->D, a->parts, a->window, attention_score, attention_value, NULL};
+    form f = {a, a->pos, a->len, a->T, a->Hq, a->D, a->parts, a->window, score, attention_value, NULL};
     bool o = strcmp(field, "o") == 0;
     part *p = parts_new(&f);
     for (int64_t row = 0; p && row < f.T * f.H; row++) {
@@ -172,6 +184,16 @@ ts_status ts_bound_attention(const ts_attention_args *a, const char *field, doub
     }
     free(p);
     return p ? TS_OK : ts_no_memory(err, (size_t)(f.parts * (f.D + 1)) * sizeof *p);
+}
+
+ts_status ts_bound_attention(const ts_attention_args *a, const char *field, double *bound, ts_error *err)
+{
+    return attention(a, attention_score, field, bound, err);
+}
+
+ts_status ts_bound_attention_lse(const ts_attention_args *a, double *bound, ts_error *err)
+{
+    return attention(a, attention_score_lse, "o", bound, err);
 }
 
 /* One (row, query head) of records that are exact. */

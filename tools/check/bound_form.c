@@ -26,9 +26,30 @@ static ts_status bound_w8a8(ts_op_id op, const void *a, const char *field, doubl
 }
 
 /* What the R9700 engine LSE computes. */
-static ts_status bound_lse(ts_op_id op, const void *a, const char *field, double *bound, ts_error *err)
+static ts_status bound_lse(ts_op_id op, const void *a, const float *state, const char *field, double *bound,
+                           ts_error *err)
 {
     switch (op) {
+    case TS_OP_RMSNORM_LSE:
+        ts_bound_rmsnorm_lse(a, bound);
+        break;
+    case TS_OP_GATED_NORM_LSE:
+        ts_bound_gated_norm_lse(a, bound);
+        break;
+    case TS_OP_L2NORM_LSE:
+    case TS_OP_L2NORM_LSE_ROWS:
+        ts_bound_l2norm_lse(a, op == TS_OP_L2NORM_LSE, bound);
+        break;
+    case TS_OP_GDN_GATES_LSE:
+        ts_bound_gdn_gates_lse(a, field, bound);
+        break;
+    case TS_OP_GDN_STEP_LSE:
+        return ts_bound_gdn_step_lse(a, state, field, bound, err);
+    case TS_OP_SWIGLU_LSE:
+        ts_bound_zip(ts_err_swiglu, a, bound);
+        break;
+    case TS_OP_ATTENTION_LSE:
+        return ts_bound_attention_lse(a, bound, err);
     case TS_OP_MATMUL_LSE_A64:
         ts_bound_matmul_lse_a64(a, bound);
         break;
@@ -92,7 +113,7 @@ static ts_status bound_kimi_and_sparse(ts_op_id op, const void *a, const float *
         ts_bound_row_gate(a, bound);
         break;
     default:
-        return bound_lse(op, a, field, bound, err);
+        return bound_lse(op, a, state, field, bound, err);
     }
     return TS_OK;
 }

@@ -59,6 +59,16 @@ void ts_bound_matmul_w8a8(const ts_matmul_w8a8_args *a, bool bias, const char *f
 void ts_bound_matmul_w8a8_unfused(const ts_matmul_w8a8_args *a, double *bound);
 void ts_bound_matmul_w8a8_unfused_chain(const ts_matmul_w8a8_args *a, double *bound);
 
+/* The rest of a layer in LSE. */
+ts_err ts_err_fold(ts_err lane[32]);
+void ts_bound_rmsnorm_lse(const ts_rmsnorm_args *a, double *bound);
+void ts_bound_gated_norm_lse(const ts_gated_norm_args *a, double *bound);
+void ts_bound_l2norm_lse(const ts_l2norm_args *a, bool one_row, double *bound);
+void ts_bound_gdn_gates_lse(const ts_gdn_gates_args *a, const char *field, double *bound);
+ts_status ts_bound_gdn_step_lse(const ts_gdn_args *a, const float *state, const char *field, double *bound,
+                                ts_error *err);
+ts_status ts_bound_attention_lse(const ts_attention_args *a, double *bound, ts_error *err);
+
 /* Forms that other engines compute. */
 ts_status ts_bound_form(ts_op_id op, const void *a, const float *state, const char *field, double *bound,
                         ts_error *err);

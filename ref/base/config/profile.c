@@ -72,6 +72,26 @@ static const ts_profile table[] = {
         .swiglu = TS_SWIGLU_BF16,
         .gate = TS_GATE_BF16,
     },
+    {
+        .name = "lse",
+        .replays =
+            "LSE v0.4.1x to v0.4.23 on the R9700 (from descriptions of its kernels; hashes of its matmul classes "
+            "and of its split attention are met, no output of a whole model was at hand). The number of rows "
+            "picks a matmul's numerics, so prefill, verification and decoding differ in bits",
+        .but =
+            "the device's exp, log and rsqrt, which are near the nearest f32 that stands for them here; prefill's "
+            "attention on matrix units (attention_wmma); sigmoid and silu outside the MLP and the gated norm; "
+            "angles from libm's pow",
+        .linear = TS_LINEAR_LSE_A,
+        .norm = TS_NORM_LSE,
+        .l2norm = TS_L2NORM_LSE,
+        .gates = TS_GATES_LSE,
+        .gdn = TS_GDN_LSE,
+        .gated_norm = TS_GATED_NORM_LSE,
+        .kv = TS_KV_BF16,
+        .attention = TS_ATTENTION_LSE,
+        .swiglu = TS_SWIGLU_LSE,
+    },
 };
 
 enum { COUNT = sizeof table / sizeof *table };
@@ -87,33 +107,42 @@ static const ts_choice choices[] = {
                    "to bf16 or f16 as the weights are, then matmul_dot32"},
           {"ggml_generic", "the same with Q8_0 and Q8_1 codes of activations by ggml's scalar rule (matmul_ggml)"},
           {"mlx_metal", "matmul_mlx: scale * sum(x code) + bias * sum(x), in f32"},
-          {"mlx_cpu", "matmul_mlx_bf16: every product and sum rounded to bf16"}}},
+          {"mlx_cpu", "matmul_mlx_bf16: every product and sum rounded to bf16"},
+          {"lse_a",
+           "MLX group-64 codes of 4 bits by the number of rows: matmul_lse_a8, _a64 or _ex as builds before "
+           "v0.5 have it; else dot32"},
+          {"lse_b", "the same as v0.5.4 has it: matmul_lse_f16 from 16 rows on"}}},
     {CHOICE(stream), .about = "what linears, norms, convolution, attention and residual sums are stored as",
      .value = {{"real", "as computed"}, {"bf16", "round_bf16 after each"}}},
     {CHOICE(norm), .about = "RMS norm of the stream, of q and of k",
      .value = {{"rmsnorm", "rmsnorm: squares in order dot32"},
-               {"rmsnorm_ggml", "rmsnorm_ggml: squares rounded, summed ascending in double"}}},
+               {"rmsnorm_ggml", "rmsnorm_ggml: squares rounded, summed ascending in double"},
+               {"rmsnorm_lse", "rmsnorm_lse: 256 partial sums, folded"}}},
     {CHOICE(conv), .about = "short convolution of the linear layers",
      .value = {{"conv1d", "conv1d: silu of the sum as it is"},
                {"conv1d_bf16", "conv1d_bf16: the sum is rounded before silu"}}},
     {CHOICE(l2norm), .about = "norm of q and k in the linear layers",
      .value = {{"l2norm", "l2norm: x / sqrt(sum + 1e-6)"},
                {"l2norm_mean", "l2norm_mean: x / sqrt(mean + 1e-6) D^-0.5"},
-               {"l2norm_ggml", "l2norm_ggml: x / sqrt(mean + 1e-6 / D) D^-0.5, sums as rmsnorm_ggml"}}},
+               {"l2norm_ggml", "l2norm_ggml: x / sqrt(mean + 1e-6 / D) D^-0.5, sums as rmsnorm_ggml"},
+               {"l2norm_lse", "l2norm_lse for one row, l2norm_lse_rows for more: x / max(norm, 1e-6)"}}},
     {CHOICE(q_scale), .about = "where Dk^-0.5 multiplies",
      .value = {{"norm", "q, in its norm"}, {"output", "the output of the delta rule"}}},
     {CHOICE(gates), .about = "decay and write strength",
      .value = {{"gdn_gates", "gdn_gates: beta as computed"},
                {"gdn_gates_bf16", "gdn_gates_bf16: beta rounded"},
-               {"gdn_gates_ggml", "gdn_gates_ggml: softplus as log(1 + exp(x))"}}},
+               {"gdn_gates_ggml", "gdn_gates_ggml: softplus as log(1 + exp(x))"},
+               {"gdn_gates_lse", "gdn_gates_lse: the same, beta clamped to 1e-4 .. 1 - 1e-4"}}},
     {CHOICE(gdn), .about = "the gated delta rule",
      .value = {{"step", "gdn_step, a token at a time"},
                {"chunk64_prefill", "gdn_chunk64 for two rows and more, gdn_step for one"},
-               {"gdn_step_ggml", "gdn_step_ggml: dots in order dot32, the output scaled"}}},
+               {"gdn_step_ggml", "gdn_step_ggml: dots in order dot32, the output scaled"},
+               {"gdn_step_lse", "gdn_step_lse: dots in the 32 lanes of a wave"}}},
     {CHOICE(gated_norm), .about = "norm and gate of the delta rule's output",
      .value = {{"gated_norm", "gated_norm"},
                {"gated_norm_bf16", "gated_norm_bf16: rounded after the norm and after the weight"},
-               {"gated_norm_ggml", "gated_norm_ggml: squares as rmsnorm_ggml"}}},
+               {"gated_norm_ggml", "gated_norm_ggml: squares as rmsnorm_ggml"},
+               {"gated_norm_lse", "gated_norm_lse: squares as rmsnorm_lse"}}},
     {CHOICE(angles), .about = "cos and sin of RoPE",
      .value = {{"exact", "of the double product, rounded to f32"},
                {"hf", "of the f32 product with the f32 frequency, rounded to bf16"},
@@ -132,9 +161,13 @@ static const ts_choice choices[] = {
                {"flash_ggml",
                 "attention_flash_ggml: running maximum; for less than 64 rows q and the running output "
                 "are rounded to f16"},
-               {"softmax_ggml", "attention_softmax_ggml: q and the weights rounded to f16"}}},
+               {"softmax_ggml", "attention_softmax_ggml: q and the weights rounded to f16"},
+               {"split128_lse",
+                "attention_lse: split128 with another order of the dot and the nearest f32 of exp"}}},
     {CHOICE(swiglu), .about = "silu of the MLP, times the other half",
-     .value = {{"swiglu", "swiglu"}, {"swiglu_bf16", "swiglu_bf16: silu rounded before the product"}}},
+     .value = {{"swiglu", "swiglu"},
+               {"swiglu_bf16", "swiglu_bf16: silu rounded before the product"},
+               {"swiglu_lse", "swiglu_lse: the nearest f32 of exp"}}},
     {CHOICE(gate), .about = "output gate of attention",
      .value = {{"sigmoid_gate", "sigmoid_gate"},
                {"sigmoid_gate_bf16", "sigmoid_gate_bf16: the sigmoid rounded before the product"}}},
@@ -157,7 +190,7 @@ const ts_profile *ts_profile_find(const char *name)
 
 const char *ts_profile_names(void)
 {
-    return "exact, ts, hf, ggml, mlx";
+    return "exact, ts, hf, ggml, mlx, lse";
 }
 
 const ts_choice *ts_choice_at(int i)

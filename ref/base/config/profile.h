@@ -19,23 +19,26 @@ typedef enum {
     TS_LINEAR_GGML_GENERIC,
     TS_LINEAR_MLX_METAL,
     TS_LINEAR_MLX_CPU,
+    TS_LINEAR_LSE_A,
+    TS_LINEAR_LSE_B,
 } ts_linear_choice;
-typedef enum { TS_NORM_DOT32, TS_NORM_GGML } ts_norm_choice;
-typedef enum { TS_GATED_NORM_REAL, TS_GATED_NORM_BF16, TS_GATED_NORM_GGML } ts_gated_norm_choice;
-typedef enum { TS_L2NORM_EPS, TS_L2NORM_MEAN, TS_L2NORM_GGML } ts_l2norm_choice;
+typedef enum { TS_NORM_DOT32, TS_NORM_GGML, TS_NORM_LSE } ts_norm_choice;
+typedef enum { TS_GATED_NORM_REAL, TS_GATED_NORM_BF16, TS_GATED_NORM_GGML, TS_GATED_NORM_LSE } ts_gated_norm_choice;
+typedef enum { TS_L2NORM_EPS, TS_L2NORM_MEAN, TS_L2NORM_GGML, TS_L2NORM_LSE } ts_l2norm_choice;
 typedef enum { TS_Q_SCALE_IN_NORM, TS_Q_SCALE_ON_OUTPUT } ts_q_scale_choice;
 typedef enum { TS_CONV_REAL, TS_CONV_BF16 } ts_conv_choice;
-typedef enum { TS_GATES_REAL, TS_GATES_BF16_BETA, TS_GATES_GGML } ts_gates_choice;
-typedef enum { TS_GDN_STEP, TS_GDN_CHUNK64_PREFILL, TS_GDN_GGML } ts_gdn_choice;
+typedef enum { TS_GATES_REAL, TS_GATES_BF16_BETA, TS_GATES_GGML, TS_GATES_LSE } ts_gates_choice;
+typedef enum { TS_GDN_STEP, TS_GDN_CHUNK64_PREFILL, TS_GDN_GGML, TS_GDN_LSE } ts_gdn_choice;
 typedef enum {
     TS_ATTENTION_SPLIT128,
     TS_ATTENTION_EAGER_BF16,
     TS_ATTENTION_FLASH_GGML,
     TS_ATTENTION_SOFTMAX_GGML,
+    TS_ATTENTION_LSE,
 } ts_attention_choice;
 typedef enum { TS_ANGLES_EXACT, TS_ANGLES_HF, TS_ANGLES_GGML } ts_angles_choice;
 typedef enum { TS_ROTATE_REAL, TS_ROTATE_BF16 } ts_rotate_choice;
-typedef enum { TS_SWIGLU_REAL, TS_SWIGLU_BF16 } ts_swiglu_choice;
+typedef enum { TS_SWIGLU_REAL, TS_SWIGLU_BF16, TS_SWIGLU_LSE } ts_swiglu_choice;
 typedef enum { TS_GATE_REAL, TS_GATE_BF16 } ts_gate_choice;
 
 /* All choices are of int's size; ts_choice_table knows where each lies. */
