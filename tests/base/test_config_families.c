@@ -45,7 +45,7 @@ static const refusal refusals[] = {
     {SPARSE, "num_experts", "5000", NULL, "1..4096"},
     {SPARSE, "num_experts_per_tok", "9", NULL, "there are 8 experts"},
     {SPARSE, "num_experts_per_tok", NULL, NULL, "missing"},
-    {SPARSE, "moe_intermediate_size", "0", NULL, "must be"},
+    {SPARSE, "moe_intermediate_size", "0", NULL, "outside 1.."},
     {SPARSE, "shared_expert_intermediate_size", NULL, NULL, "missing"},
     {SPARSE, "norm_topk_prob", "1", NULL, "must be"},
     {SPARSE, "mlp_only_layers", "3", NULL, "must be a list"},

@@ -65,14 +65,18 @@ static ts_status read_one_type(const source *s, const cJSON *o, ts_config *c, bo
                    "\"%.60s\" is not supported; qwen3_5, qwen3_5_moe, qwen3_next and kimi_linear are", type);
 }
 
-/* The text part's own type is the one kept; both must be known. */
+/* The text part's own type is the one kept; both must be known, and of one kind. */
 static ts_status read_type(const source *s, ts_config *c, bool *moe)
 {
     ts_status status = read_one_type(s, s->root, c, moe);
+    const bool named = c->model_type[0] != '\0', was_moe = *moe;
+    const ts_family family = c->family;
     if (status == TS_OK && s->text != s->root)
         status = read_one_type(s, s->text, c, moe);
     if (status == TS_OK && c->model_type[0] == '\0')
         return bad(s, "model_type", "missing");
+    if (status == TS_OK && named && (c->family != family || *moe != was_moe))
+        return bad(s, "model_type", "of the file and of its text_config are of different models");
     return status;
 }
 
