@@ -236,6 +236,43 @@ static void one_gate_for_all_channels_is_gdn(void **state)
     }
 }
 
+/* The delta rule without any gate, one column after another. */
+static void ungated(scene *s)
+{
+    for (int t = 0; t < T; t++)
+        for (int at = 0; at < HV * DV; at++) {
+            const int h = at / DV;
+            const float *k = s->k + (t * HK + h / (HV / HK)) * DK, *q = s->q + (k - s->k);
+            float *S = s->state + h * DK * DV + at % DV, p = 0, o = 0;
+            for (int c = 0; c < DK; c++)
+                p = fmaf(k[c], S[c * DV], p);
+            const float d = (s->v[t * HV * DV + at] - p) * s->beta[t * HV + h];
+            for (int c = 0; c < DK; c++) {
+                S[c * DV] = fmaf(k[c], d, S[c * DV]);
+                o = fmaf(q[c], S[c * DV], o);
+            }
+            s->o[t * HV * DV + at] = o;
+        }
+}
+
+/* A gate of exactly 0, of either sign, decays nothing: not one bit. */
+static void a_gate_of_zero_is_no_gate(void **state)
+{
+    (void)state;
+    const form steps[] = {{TS_OP_GDN_STEP, false, 1}, {TS_OP_KDA_STEP, true, 1}};
+    static scene plain, gated;
+    for (int i = 0; i < 4; i++) {
+        make(&plain, none, 0);
+        for (int x = 0; x < T * HV * DK; x++)
+            plain.g[x] = plain.flat[x / DK] = i % 2 ? -0.0F : 0.0F;
+        gated = plain;
+        ungated(&plain);
+        run(&gated, steps[i / 2], 0, T);
+        same_bits(gated.o, plain.o, OUT);
+        same_bits(gated.state, plain.state, STATE);
+    }
+}
+
 static const int cuts[] = {0, 1, 7, 16, 63, 64, 99, 100};
 
 /* A draft runs token by token and keeps the state after each. Whatever number of tokens is accepted, the copy is
@@ -309,9 +346,8 @@ static void rows_committed_late(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(forms_are_the_dense_system),
-        cmocka_unit_test(one_gate_for_all_channels_is_gdn),
-        cmocka_unit_test(a_state_after_each_token),
+        cmocka_unit_test(forms_are_the_dense_system), cmocka_unit_test(one_gate_for_all_channels_is_gdn),
+        cmocka_unit_test(a_gate_of_zero_is_no_gate),  cmocka_unit_test(a_state_after_each_token),
         cmocka_unit_test(rows_committed_late),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
