@@ -52,7 +52,7 @@ static const form forms[] = {
 };
 enum { FORMS = sizeof forms / sizeof *forms };
 
-/* One head of the second coding. decay(i, j, c): exp of the gates after row j up to row i, j = -1: of all. */
+/* One head of the second coding: what the equations over solve() name. */
 typedef struct {
     const scene *s;
     bool per_channel;
@@ -151,12 +151,7 @@ static void within(double x, long double want, double allowed, double *worst)
     *worst = off > 0 ? fmax(*worst, off / allowed) : *worst;
 }
 
-/* The error of an element of the state is at most that of its column. */
-static void column_within(const double *x, const truth *y, int64_t i, double allowed, double *worst)
-{
-    within(x[i], y->state[i], allowed, worst);
-}
-
+/* An element of the state may be off as much as its column. */
 static void both_near(const scene *s, const double *o64, const double *state64, const truth *y, const room_left *b,
                       double *worst)
 {
@@ -167,8 +162,8 @@ static void both_near(const scene *s, const double *o64, const double *state64, 
     }
     for (int64_t i = 0; i < STATE; i++) {
         const double column = b->state[i / DV / DK * DV + i % DV];
-        column_within(state32, y, i, column, worst);
-        column_within(state64, y, i, column * wide, worst + 1);
+        within(state32[i], y->state[i], column, worst);
+        within(state64[i], y->state[i], column * wide, worst + 1);
     }
     free(o32);
     free(state32);
