@@ -151,6 +151,37 @@ static void loads(void **state)
     ts_weights_free(hf);
 }
 
+/* The converted file with one letter of a key changed. */
+static void without_key(const char *key, const char *reason)
+{
+    char *text, full[64];
+    size_t size, at = 0;
+    ts_config c;
+    ts_error err = {0};
+    const int n = snprintf(full, sizeof full, "qwen35moe.%s", key);
+    assert_int_equal(ts_read_file(path, &text, &size, NULL), TS_OK);
+    while (at + (size_t)n < size && memcmp(text + at, full, (size_t)n) != 0)
+        at++;
+    assert_true(at + (size_t)n < size);
+    text[at + (size_t)n - 1] = 'X';
+    folder_write(&dir, "y.gguf", text, size);
+    free(text);
+    char other[FOLDER_PATH];
+    assert_int_equal(ts_config_load(folder_file(&dir, "y.gguf", other), &c, &err), TS_BAD);
+    if (strcmp(err.tensor, full) != 0 || strcmp(err.reason, reason) != 0)
+        fail_msg("got \"%s: %s\", want \"%s: %s\"", err.tensor, err.reason, full, reason);
+}
+
+static void keys(void **state)
+{
+    (void)state;
+    static const char *const needed[] = {"expert_count", "expert_used_count", "expert_feed_forward_length",
+                                         "expert_shared_feed_forward_length"};
+    ts_gguf_close(converted("bf16"));
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+        without_key(needed[i], "missing");
+}
+
 /* `key` is one that the golden's config does not have. */
 static void assert_refused(const char *key, const char *type, const char *reason)
 {
@@ -180,6 +211,6 @@ static void mistakes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(round_trip), cmocka_unit_test(shapes),
-                                       cmocka_unit_test(loads), cmocka_unit_test(mistakes)};
+                                       cmocka_unit_test(loads), cmocka_unit_test(keys), cmocka_unit_test(mistakes)};
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }
