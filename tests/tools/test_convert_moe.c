@@ -182,6 +182,77 @@ static void keys(void **state)
         without_key(needed[i], "missing");
 }
 
+static void put(ts_gguf_out *out, size_t *bytes, size_t *n, const char *name, int ndim, const int64_t *dim)
+{
+    bytes[(*n)++] = ts_gguf_put_tensor(out, name, ndim, dim, ts_ggml_type_find("F32"));
+}
+
+/* The tensors of g, and a block of multi-token prediction like the last one; `left_out` of it is not there. */
+static size_t put_with_mtp(ts_gguf_out *out, const ts_gguf *g, const char *left_out, size_t *bytes)
+{
+    static const char *const norms[] = {"enorm", "hnorm", "shared_head_norm"};
+    char name[64];
+    size_t n = 0;
+    for (size_t i = 0; i < ts_gguf_count(g); i++) {
+        const ts_tensor *t = ts_gguf_at(g, i);
+        put(out, bytes, &n, t->name, t->ndim, t->dim);
+        if (strncmp(t->name, "blk.3.", 6) != 0 || strcmp(t->name + 6, left_out) == 0)
+            continue;
+        snprintf(name, sizeof name, "blk.4.%s", t->name + 6);
+        put(out, bytes, &n, name, t->ndim, t->dim);
+    }
+    put(out, bytes, &n, "blk.4.nextn.eh_proj.weight", 2, (int64_t[]){C, 2 * C});
+    for (int i = 0; i < 3; i++) {
+        snprintf(name, sizeof name, "blk.4.nextn.%s.weight", norms[i]);
+        put(out, bytes, &n, name, 1, (int64_t[]){C});
+    }
+    return n;
+}
+
+/* Writes it, all zeros, and loads it. */
+static ts_status load_with_mtp(const char *left_out, ts_error *err)
+{
+    static const float zeros[E * I * C];
+    size_t bytes[256];
+    char other[FOLDER_PATH];
+    ts_weights *w = NULL;
+    ts_gguf_out out = {0};
+    ts_out file;
+    ts_gguf *g = converted("f32");
+    assert_int_equal(ts_weights_load(model, &w, NULL), TS_OK);
+    w->cfg.layers++;
+    assert_int_equal(ts_convert_keys(w, model, ts_ggml_type_find("F32"), &out, NULL), TS_OK);
+    w->cfg.layers--;
+    ts_weights_free(w);
+    ts_gguf_put_u32(&out, "qwen35moe.nextn_predict_layers", 1);
+    const size_t n = put_with_mtp(&out, g, left_out, bytes);
+    assert_int_equal(ts_out_open(&file, folder_file(&dir, "z.gguf", other), NULL), TS_OK);
+    assert_int_equal(ts_gguf_out_begin(&out, &file, NULL), TS_OK);
+    for (size_t i = 0; i < n; i++) {
+        assert_true(bytes[i] <= sizeof zeros);
+        assert_int_equal(ts_out_write(&file, zeros, bytes[i], NULL), TS_OK);
+        assert_int_equal(ts_gguf_out_pad(&file, bytes[i], NULL), TS_OK);
+    }
+    assert_int_equal(ts_out_close(&file, TS_OK, NULL), TS_OK);
+    ts_gguf_out_free(&out);
+    ts_gguf_close(g);
+    ts_status status = ts_weights_load(other, &w, err);
+    if (status == TS_OK)
+        ts_weights_free(w);
+    return status;
+}
+
+/* A block of prediction has experts too: they are looked for, and then left aside. */
+static void prediction(void **state)
+{
+    (void)state;
+    ts_error err = {0};
+    if (load_with_mtp("", &err) != TS_OK)
+        fail_msg("%s: %s", err.tensor, err.reason);
+    assert_int_equal(load_with_mtp("ffn_up_exps.weight", &err), TS_BAD);
+    assert_non_null(strstr(err.tensor, "blk.4.ffn_up_exps"));
+}
+
 /* `key` is one that the golden's config does not have. */
 static void assert_refused(const char *key, const char *type, const char *reason)
 {
@@ -211,6 +282,7 @@ static void mistakes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(round_trip), cmocka_unit_test(shapes),
-                                       cmocka_unit_test(loads), cmocka_unit_test(keys), cmocka_unit_test(mistakes)};
+                                       cmocka_unit_test(loads),      cmocka_unit_test(keys),
+                                       cmocka_unit_test(prediction), cmocka_unit_test(mistakes)};
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }
