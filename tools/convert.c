@@ -38,15 +38,23 @@ static const struct {
     {"mlp.gate_proj", "gate_proj"},
     {"mlp.up_proj", "up_proj"},
     {"mlp.down_proj", "down_proj"},
+    {"mlp.gate", "router"},
+    {"mlp.shared_expert.gate_proj", "shared_gate_proj"},
+    {"mlp.shared_expert.up_proj", "shared_up_proj"},
+    {"mlp.shared_expert.down_proj", "shared_down_proj"},
+    {"mlp.shared_expert_gate", "shared_gate"},
 };
 
-enum { PER_LAYER = sizeof roles / sizeof *roles };
+enum { STACKS = 3, PER_LAYER = sizeof roles / sizeof *roles + STACKS };
 
-/* A tensor to be written: m or v. */
+/* A tensor to be written: E matrices m, or v. */
 typedef struct {
     const ts_name *name;
     int64_t layer; /* -1: of the ends */
+    bool stack;    /* of experts, E of them; else E = 1 */
+    int64_t E;
     const ts_matrix *m;
+    const ts_ggml_type *type; /* of m */
     const ts_vector *v;
     size_t size;
     char full[NAME]; /* in the file */
@@ -55,7 +63,7 @@ typedef struct {
 typedef struct {
     const char *from;
     const ts_weights *w;
-    const ts_ggml_type *type; /* of matrices */
+    const ts_ggml_type *type; /* of matrices, but for those that stay f32 */
     ts_gguf_out out;
     item *item;
     size_t n;
@@ -82,9 +90,8 @@ static int64_t source_index(const ts_config *c, ts_name_tile tile, int64_t total
     return first + h * d + (j - first) % d;
 }
 
-static void widen_row(const job *q, const item *i, int64_t n)
+static void widen_row(const job *q, const item *i, const ts_matrix *m, int64_t n)
 {
-    const ts_matrix *m = i->m;
     const ts_name_tile columns = i->name->tile == TS_TILE_COLUMNS ? TS_TILE_COLUMNS : TS_TILE_NONE;
     const ts_name_tile rows = columns == TS_TILE_NONE ? i->name->tile : TS_TILE_NONE;
     const int64_t at = source_index(&q->w->cfg, rows, m->N, n) * m->K;
@@ -117,18 +124,18 @@ static bool pack_q8_0(const float *x, unsigned char *to)
 }
 
 /* K elements of the row; false: one of them does not fit. */
-static bool pack_row(const job *q, int64_t K)
+static bool pack_row(const job *q, const ts_ggml_type *type, int64_t K)
 {
     bool fits = true;
-    const bool brain = q->type->dtype == TS_BF16;
+    const bool brain = type->dtype == TS_BF16;
     const uint16_t exponent = brain ? 0x7F80 : 0x7C00;
-    if (q->type->dtype == TS_F32) {
+    if (type->dtype == TS_F32) {
         memcpy(q->packed, q->row, (size_t)K * sizeof(float));
         return true;
     }
-    for (int64_t k = 0; q->type->dtype == TS_DTYPE_COUNT && k < K; k += Q8_0_ELEMENTS)
+    for (int64_t k = 0; type->dtype == TS_DTYPE_COUNT && k < K; k += Q8_0_ELEMENTS)
         fits &= pack_q8_0(q->row + k, q->packed + k / Q8_0_ELEMENTS * Q8_0_BYTES);
-    for (int64_t k = 0; q->type->dtype != TS_DTYPE_COUNT && k < K; k++) {
+    for (int64_t k = 0; type->dtype != TS_DTYPE_COUNT && k < K; k++) {
         uint16_t h = brain ? ts_f32_to_bf16(q->row[k]) : ts_f32_to_f16(q->row[k]);
         put16(q->packed + 2 * k, h);
         fits &= (h & exponent) != exponent;
@@ -136,15 +143,17 @@ static bool pack_row(const job *q, int64_t K)
     return fits;
 }
 
+/* Expert after expert. */
 static ts_status write_matrix(const job *q, const item *i, ts_out *file)
 {
-    const size_t bytes = i->size / (size_t)i->m->N;
+    const int64_t N = i->m->N;
+    const size_t bytes = i->size / (size_t)(i->E * N);
     ts_status status = TS_OK;
-    for (int64_t n = 0; n < i->m->N && !status; n++) {
-        widen_row(q, i, n);
-        if (!pack_row(q, i->m->K))
+    for (int64_t n = 0; n < i->E * N && !status; n++) {
+        widen_row(q, i, &i->m[n / N], n % N);
+        if (!pack_row(q, i->type, i->m->K))
             return ts_fail(q->err, TS_BAD, q->from, i->full, "row %lld holds a number too large for %s",
-                           (long long)n, q->type->name);
+                           (long long)n, i->type->name);
         status = ts_out_write(file, q->packed, bytes, q->err);
     }
     return status;
@@ -173,32 +182,70 @@ static ts_status write_vector(const job *q, const item *i, ts_out *file)
     return status;
 }
 
-static ts_status add_item(job *q, const ts_name *n, int64_t layer)
+/* The experts' matrices of that name, or NULL. */
+static const ts_matrix *experts(const job *q, const ts_name *n, int64_t layer)
+{
+    static const char *const hf[STACKS] = {"mlp.experts.gate_proj", "mlp.experts.up_proj", "mlp.experts.down_proj"};
+    if (layer < 0)
+        return NULL;
+    const ts_layer *l = &q->w->layer[layer];
+    const ts_matrix *const stack[STACKS] = {l->expert_gate, l->expert_up, l->expert_down};
+    for (int i = 0; i < STACKS; i++)
+        if (strcmp(hf[i], n->hf) == 0)
+            return stack[i];
+    return NULL;
+}
+
+/* What the name stands for in this layer; neither m nor v: nothing. */
+static item find_item(const job *q, const ts_name *n, int64_t layer)
 {
     const char *role = role_of(n), *end = n->bare ? "" : ".weight";
     const bool tied_head = q->w->cfg.tied && strcmp(n->hf, "lm_head") == 0;
+    const ts_matrix *stack = experts(q, n, layer);
+    /* What chooses experts stays exact. */
+    const bool exact = n->change == TS_CHANGE_FLAT || strcmp(n->hf, "mlp.gate") == 0;
+    item i = {.name = n, .layer = layer, .E = stack ? q->w->cfg.moe.E : 1, .stack = stack, .m = stack};
+    i.type = exact ? ts_ggml_type_find("F32") : q->type;
+    if (role && !tied_head)
+        i.m = ts_weights_matrix(q->w, layer, role);
+    i.v = role ? ts_weights_vector(q->w, layer, role) : NULL;
+    if (layer < 0)
+        snprintf(i.full, NAME, "%s%s", n->gguf, end);
+    else
+        snprintf(i.full, NAME, "blk.%lld.%s%s", (long long)layer, n->gguf, end);
+    return i;
+}
+
+static size_t put_matrix(job *q, const item *i)
+{
+    const int64_t N = i->m->N, K = i->m->K;
+    if (i->name->change == TS_CHANGE_FLAT)
+        return ts_gguf_put_tensor(&q->out, i->full, 1, &K, i->type);
+    if (i->stack)
+        return ts_gguf_put_tensor(&q->out, i->full, 3, (int64_t[]){i->E, N, K}, i->type);
+    return ts_gguf_put_tensor(&q->out, i->full, 2, (int64_t[]){N, K}, i->type);
+}
+
+static size_t put_vector(job *q, const item *i)
+{
+    const int64_t W = q->w->cfg.W, n = i->v->n;
+    const bool conv = i->name->change == TS_CHANGE_SQUEEZE;
+    return ts_gguf_put_tensor(&q->out, i->full, conv ? 2 : 1, (int64_t[]){conv ? n / W : n, W},
+                              ts_ggml_type_find("F32"));
+}
+
+static ts_status add_item(job *q, const ts_name *n, int64_t layer)
+{
     item *i = &q->item[q->n];
-    *i = (item){.name = n, .layer = layer};
-    i->m = role && !tied_head ? ts_weights_matrix(q->w, layer, role) : NULL;
-    i->v = role ? ts_weights_vector(q->w, layer, role) : NULL;
+    *i = find_item(q, n, layer);
     if (!i->m && !i->v)
         return TS_OK;
-    if (layer < 0)
-        snprintf(i->full, NAME, "%s%s", n->gguf, end);
-    else
-        snprintf(i->full, NAME, "blk.%lld.%s%s", (long long)layer, n->gguf, end);
     if (i->m && i->m->format == TS_W_MLX)
         return ts_fail(q->err, TS_BAD, q->from, i->full, "is quantised already");
-    if (i->m && i->m->K % q->type->elements != 0)
+    if (i->m && i->m->K % i->type->elements != 0)
         return ts_fail(q->err, TS_BAD, q->from, i->full, "rows of %lld are not whole blocks of %d (%s)",
-                       (long long)i->m->K, q->type->elements, q->type->name);
-    const int64_t W = q->w->cfg.W;
-    const bool conv = n->change == TS_CHANGE_SQUEEZE;
-    if (i->m)
-        i->size = ts_gguf_put_tensor(&q->out, i->full, 2, (int64_t[]){i->m->N, i->m->K}, q->type);
-    else
-        i->size = ts_gguf_put_tensor(&q->out, i->full, conv ? 2 : 1, (int64_t[]){conv ? i->v->n / W : i->v->n, W},
-                                     ts_ggml_type_find("F32"));
+                       (long long)i->m->K, i->type->elements, i->type->name);
+    i->size = i->m ? put_matrix(q, i) : put_vector(q, i);
     q->n++;
     return TS_OK;
 }
@@ -218,8 +265,14 @@ static ts_status check_model(const job *q)
     const ts_config *c = &q->w->cfg;
     if (q->w->rate)
         return ts_fail(q->err, TS_BAD, q->from, NULL, "is a GGUF file already");
-    if (!ts_config_is_dense(c))
+    if (c->family != TS_FAMILY_QWEN35)
         return ts_fail(q->err, TS_BAD, q->from, NULL, "models of type %s cannot be converted", c->model_type);
+    for (int64_t i = 0; c->moe.E > 0 && i < c->layers; i++)
+        if (!c->moe.layer[i])
+            return ts_fail(q->err, TS_BAD, q->from, NULL, "layer %lld is dense: qwen35moe has experts in all",
+                           (long long)i);
+    if (c->moe.E > 0 && !c->moe.renorm)
+        return ts_fail(q->err, TS_BAD, q->from, "norm_topk_prob", "false has no key in qwen35moe");
     if (c->Dk != c->Dv)
         return ts_fail(q->err, TS_BAD, q->from, "linear_value_head_dim",
                        "differs from linear_key_head_dim: GGUF has one number for both");
@@ -230,7 +283,7 @@ static ts_status allocate(job *q)
 {
     const ts_config *c = &q->w->cfg;
     int64_t widest = c->C;
-    const int64_t K[] = {c->I, c->Hq * c->D, c->Hv * c->Dv};
+    const int64_t K[] = {c->I, c->Hq * c->D, c->Hv * c->Dv, c->moe.I, c->moe.shared};
     for (size_t i = 0; i < sizeof K / sizeof *K; i++)
         widest = K[i] > widest ? K[i] : widest;
     const size_t items = (size_t)(c->layers + 1) * PER_LAYER;

@@ -10,7 +10,7 @@
 #include "format/tokenizer.h"
 #include "format/tokenizer_parts.h"
 
-enum { PATH = 4096, MOST_STOPS = 3 };
+enum { PATH = 4096, KEY = 96, MOST_STOPS = 3 };
 
 #define TOKENIZER "tokenizer.ggml."
 
@@ -23,9 +23,22 @@ static uint32_t file_type(const ts_ggml_type *type)
                                              : 32;
 }
 
+static const char *architecture(const ts_config *c)
+{
+    return c->moe.E > 0 ? "qwen35moe" : "qwen35";
+}
+
+/* The architecture's key of that name. */
+static const char *own(const ts_config *c, const char *name, char out[KEY])
+{
+    snprintf(out, KEY, "%s.%s", architecture(c), name);
+    return out;
+}
+
 static void put_sections(const ts_config *c, ts_gguf_out *out)
 {
-    ts_gguf_put_array(out, "qwen35.rope.dimension_sections", TS_GGUF_I32, 4);
+    char key[KEY];
+    ts_gguf_put_array(out, own(c, "rope.dimension_sections", key), TS_GGUF_I32, 4);
     for (int i = 0; i < 4; i++)
         ts_gguf_put_element(out, TS_GGUF_I32, i < 3 ? (uint64_t)((c->R / 2 + 2 - i) / 3) : 0);
 }
@@ -33,6 +46,7 @@ static void put_sections(const ts_config *c, ts_gguf_out *out)
 /* By its interval if it has one. */
 static void put_layers(const ts_config *c, ts_gguf_out *out)
 {
+    char key[KEY];
     int64_t interval = 1;
     bool regular = true;
     while (interval <= c->layers && !c->full[interval - 1])
@@ -40,40 +54,49 @@ static void put_layers(const ts_config *c, ts_gguf_out *out)
     for (int64_t i = 0; i < c->layers; i++)
         regular = regular && c->full[i] == ((i + 1) % interval == 0);
     if (regular) {
-        ts_gguf_put_u32(out, "qwen35.full_attention_interval", (uint32_t)interval);
+        ts_gguf_put_u32(out, own(c, "full_attention_interval", key), (uint32_t)interval);
         return;
     }
-    ts_gguf_put_array(out, "qwen35.attention.recurrent_layers", TS_GGUF_BOOL, (uint64_t)c->layers);
+    ts_gguf_put_array(out, own(c, "attention.recurrent_layers", key), TS_GGUF_BOOL, (uint64_t)c->layers);
     for (int64_t i = 0; i < c->layers; i++)
         ts_gguf_put_element(out, TS_GGUF_BOOL, !c->full[i]);
 }
 
+/* A size of nothing has no key. */
 static void put_model(const ts_config *c, ts_gguf_out *out)
 {
+    char key[KEY];
+    const ts_moe_config *m = &c->moe;
+    const bool sparse = m->E > 0;
     const struct {
         const char *key;
         int64_t value;
     } number[] = {
-        {"qwen35.block_count", c->layers},
-        {"qwen35.context_length", c->max_positions},
-        {"qwen35.embedding_length", c->C},
-        {"qwen35.feed_forward_length", c->I},
-        {"qwen35.vocab_size", c->V},
-        {"qwen35.attention.head_count", c->Hq},
-        {"qwen35.attention.head_count_kv", c->Hkv},
-        {"qwen35.attention.key_length", c->D},
-        {"qwen35.attention.value_length", c->D},
-        {"qwen35.rope.dimension_count", c->R},
-        {"qwen35.ssm.conv_kernel", c->W},
-        {"qwen35.ssm.state_size", c->Dk},
-        {"qwen35.ssm.group_count", c->Hk},
-        {"qwen35.ssm.time_step_rank", c->Hv},
-        {"qwen35.ssm.inner_size", c->Hv * c->Dv},
+        {"block_count", c->layers},
+        {"context_length", c->max_positions},
+        {"embedding_length", c->C},
+        {"vocab_size", c->V},
+        {"attention.head_count", c->Hq},
+        {"attention.head_count_kv", c->Hkv},
+        {"attention.key_length", c->D},
+        {"attention.value_length", c->D},
+        {"rope.dimension_count", c->R},
+        {"ssm.conv_kernel", c->W},
+        {"ssm.state_size", c->Dk},
+        {"ssm.group_count", c->Hk},
+        {"ssm.time_step_rank", c->Hv},
+        {"ssm.inner_size", c->Hv * c->Dv},
+        {"feed_forward_length", sparse ? 0 : c->I},
+        {"expert_count", m->E},
+        {"expert_used_count", m->k},
+        {"expert_feed_forward_length", m->I},
+        {"expert_shared_feed_forward_length", m->shared},
     };
     for (size_t i = 0; i < sizeof number / sizeof *number; i++)
-        ts_gguf_put_u32(out, number[i].key, (uint32_t)number[i].value);
-    ts_gguf_put_f32(out, "qwen35.attention.layer_norm_rms_epsilon", (float)c->eps);
-    ts_gguf_put_f32(out, "qwen35.rope.freq_base", (float)c->theta);
+        if (number[i].value != 0)
+            ts_gguf_put_u32(out, own(c, number[i].key, key), (uint32_t)number[i].value);
+    ts_gguf_put_f32(out, own(c, "attention.layer_norm_rms_epsilon", key), (float)c->eps);
+    ts_gguf_put_f32(out, own(c, "rope.freq_base", key), (float)c->theta);
     put_sections(c, out);
     put_layers(c, out);
 }
@@ -226,7 +249,7 @@ static const char *base_name(const char *dir)
 ts_status ts_convert_keys(const ts_weights *w, const char *dir, const ts_ggml_type *type, ts_gguf_out *out,
                           ts_error *err)
 {
-    ts_gguf_put_text(out, "general.architecture", "qwen35");
+    ts_gguf_put_text(out, "general.architecture", architecture(&w->cfg));
     ts_gguf_put_text(out, "general.name", base_name(dir));
     ts_gguf_put_u32(out, "general.alignment", TS_GGUF_ALIGNMENT);
     ts_gguf_put_u32(out, "general.file_type", file_type(type));

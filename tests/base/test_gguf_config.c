@@ -124,8 +124,17 @@ static void architectures(void **state)
 {
     (void)state;
     model m = good();
-    static const char *const others[] = {"llama",   "qwen3", "dflash",
-                                         "qwen35x", "",      "a name of more than thirty-two characters"};
+    static const char *const others[] = {"llama",
+                                         "qwen3",
+                                         "dflash",
+                                         "qwen3next",
+                                         "kimi-linear",
+                                         "kimi-k3",
+                                         "qwen4_exp",
+                                         "qwen4exp",
+                                         "qwen35x",
+                                         "",
+                                         "a name of more than thirty-two characters"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         m.arch = others[i];
         assert_refused(&m, "general.architecture", "is not supported");

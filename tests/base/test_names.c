@@ -14,7 +14,7 @@
 static void documented(void **state)
 {
     (void)state;
-    static const char *const change[] = {"same", "1 + w", "-exp(A_log)", "`[CD,W]`"};
+    static const char *const change[] = {"same", "1 + w", "-exp(A_log)", "`[CD,W]`", "`[C]`"};
     static const char *const tile[] = {"", "rows ", "value rows ", "columns "};
     char *text, row[256];
     size_t size, rows = 0, i;

@@ -185,7 +185,9 @@ static ts_status bind_plain(ts_binder *b, const char *name, shape s, ts_matrix *
     const ts_ggml_type *type = t != NULL ? ts_checkpoint_type(b->ckpt, t) : NULL;
     if (type != NULL && type->dtype == TS_DTYPE_COUNT)
         return bind_blocks(b, name, type, s, out);
-    ts_status status = take_stack(b, name, s, s.K, &t);
+    /* GGUF has a matrix of one row as a vector. */
+    const bool flat = type != NULL && s.E == 0 && s.N == 1 && t->ndim == 1;
+    ts_status status = flat ? take_floats(b, name, 1, &s.K, &t) : take_stack(b, name, s, s.K, &t);
     if (status != TS_OK || !b->read)
         return status;
     ts_weight_format format = t->dtype == TS_BF16 ? TS_W_BF16 : t->dtype == TS_F16 ? TS_W_F16 : TS_W_F32;

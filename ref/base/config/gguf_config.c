@@ -8,16 +8,7 @@
 
 enum { KEY = 128, MOST_LAYERS = 4096 };
 
-typedef enum {
-    QWEN35 = 1,
-    QWEN35MOE = 2,
-    QWEN3NEXT = 4,
-    KIMI = 8,
-    DENSE = QWEN35,
-    QWEN = 7,
-    MOE = 14,
-    ALL = 15
-} family;
+typedef enum { QWEN35 = 1, QWEN35MOE = 2, ALL = 3 } family;
 
 static const struct {
     const char *name, *model_type;
@@ -25,8 +16,6 @@ static const struct {
 } architectures[] = {
     {"qwen35", "qwen3_5_text", QWEN35},
     {"qwen35moe", "qwen3_5_moe_text", QWEN35MOE},
-    {"qwen3next", "qwen3_next", QWEN3NEXT},
-    {"kimi-linear", "kimi_linear", KIMI},
 };
 
 typedef struct {
@@ -72,7 +61,7 @@ static ts_status find_architecture(source *s)
             return TS_OK;
         }
     return ts_fail(s->err, TS_BAD, ts_gguf_path(s->g), "general.architecture",
-                   "\"%s\" is not supported; qwen35, qwen35moe, qwen3next and kimi-linear are", s->name);
+                   "\"%s\" is not supported; qwen35 and qwen35moe are", s->name);
 }
 
 /* Of the key <architecture>.name, which goes to `key`; NULL: there is none. */
@@ -152,18 +141,18 @@ static ts_status add_ints(const source *s)
         int of; /* architectures that must have it */
     } number[] = {
         {"embedding_length", "hidden_size", ALL},
-        {"feed_forward_length", "intermediate_size", QWEN35 | KIMI},
+        {"feed_forward_length", "intermediate_size", QWEN35},
         {"attention.head_count", "num_attention_heads", ALL},
-        {"attention.key_length", "head_dim", QWEN},
+        {"attention.key_length", "head_dim", ALL},
         {"ssm.conv_kernel", "linear_conv_kernel_dim", ALL},
-        {"ssm.state_size", "linear_key_head_dim", QWEN},
-        {"ssm.group_count", "linear_num_key_heads", QWEN},
-        {"ssm.time_step_rank", "linear_num_value_heads", QWEN},
+        {"ssm.state_size", "linear_key_head_dim", ALL},
+        {"ssm.group_count", "linear_num_key_heads", ALL},
+        {"ssm.time_step_rank", "linear_num_value_heads", ALL},
         {"context_length", "max_position_embeddings", ALL},
-        {"expert_count", "num_experts", MOE},
-        {"expert_used_count", "num_experts_per_tok", MOE},
-        {"expert_feed_forward_length", "moe_intermediate_size", MOE},
-        {"expert_shared_feed_forward_length", "shared_expert_intermediate_size", QWEN35MOE | QWEN3NEXT},
+        {"expert_count", "num_experts", QWEN35MOE},
+        {"expert_used_count", "num_experts_per_tok", QWEN35MOE},
+        {"expert_feed_forward_length", "moe_intermediate_size", QWEN35MOE},
+        {"expert_shared_feed_forward_length", "shared_expert_intermediate_size", QWEN35MOE},
     };
     ts_status status = TS_OK;
     for (size_t i = 0; i < sizeof number / sizeof *number && status == TS_OK; i++) {
@@ -260,8 +249,8 @@ static ts_status check_sections(const source *s, int64_t rotary)
     char key[KEY];
     int64_t n = 0, pairs = 0;
     const ts_gguf_value *v = find(s->g, "rope.dimension_sections", key);
-    if (v == NULL || s->arch == QWEN3NEXT)
-        return v == NULL && s->arch != QWEN3NEXT ? bad(s, key, "missing") : TS_OK;
+    if (v == NULL)
+        return bad(s, key, "missing");
     for (uint64_t i = 0; i < v->count; i++) {
         ts_status status = whole(s->g, v, i, &n, s->err);
         if (status != TS_OK)
@@ -340,11 +329,11 @@ static ts_status add_all(source *s)
         status = add_kv_heads(s);
     if (status == TS_OK)
         status = add_real(s, "attention.layer_norm_rms_epsilon", "rms_norm_eps");
-    if (status == TS_OK && s->arch != KIMI)
+    if (status == TS_OK)
         status = add_value_dim(s);
-    if (status == TS_OK && s->arch != KIMI)
+    if (status == TS_OK)
         status = add_rope(s);
-    if (status == TS_OK && s->arch != KIMI)
+    if (status == TS_OK)
         status = add_layer_types(s);
     return status == TS_OK ? add_stops(s) : status;
 }

@@ -13,6 +13,7 @@ typedef enum {
     TS_CHANGE_PLUS_ONE, /* w -> 1 + w */
     TS_CHANGE_RATE,     /* A_log -> -exp(A_log) */
     TS_CHANGE_SQUEEZE,  /* [CD,1,W] -> [CD,W] */
+    TS_CHANGE_FLAT,     /* [1,C] -> [C] */
 } ts_name_change;
 
 /* What becomes tiled, in architectures that tile: value head h = g * r + s (r = Hv / Hk) goes to s * Hk + g. */

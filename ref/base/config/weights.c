@@ -256,6 +256,14 @@ static ts_status check_joint(loader *l)
     return status;
 }
 
+static ts_status check_experts(loader *l)
+{
+    char prefix[NAME];
+    ts_layer none = {0};
+    full_name(l, "", prefix);
+    return ts_bind_experts(&l->b, prefix, &l->w->cfg.moe, l->w->cfg.C, &none);
+}
+
 /* A block of multi-token prediction: one of full attention, and what joins it to the trunk. It is checked, not
  * kept. */
 static ts_status check_mtp(loader *l, int64_t layer)
@@ -273,6 +281,8 @@ static ts_status check_mtp(loader *l, int64_t layer)
         status = s->K != NULL ? ts_bind_matrix(&l->b, name, s->N(c), s->K(c), NULL)
                               : ts_bind_vector(&l->b, name, 1, (int64_t[]){s->N(c)}, NULL);
     }
+    if (status == TS_OK && c->moe.E > 0)
+        status = check_experts(l);
     return status == TS_OK ? check_joint(l) : status;
 }
 
