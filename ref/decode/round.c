@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-void ts_round_of(const ts_verify_input *in, const ts_verdict *v, int32_t anchor, ts_round *out)
+void ts_round_of(const ts_verify_input *in, const ts_round_verdict *v, int32_t anchor, ts_round *out)
 {
     size_t k = (size_t)in->k, tested = (size_t)v->tested, a = (size_t)v->a;
     *out = (ts_round){.n = (int64_t)in->n,

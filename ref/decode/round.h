@@ -37,7 +37,7 @@ typedef struct {
 
 /* What a verifier was asked and answered; all a + 1 tokens emitted. Names, candidates and hashes are the caller's.
  */
-void ts_round_of(const ts_verify_input *in, const ts_verdict *v, int32_t anchor, ts_round *out);
+void ts_round_of(const ts_verify_input *in, const ts_round_verdict *v, int32_t anchor, ts_round *out);
 
 /* An object to print (its floats are raw text); every float X also as X_hex, the bits of its double. NULL: out of
  * memory. */

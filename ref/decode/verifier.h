@@ -47,16 +47,16 @@ typedef struct {
     double min_slack;  /* smallest distance, as a probability, of a number from where it would decide otherwise:
                         * |u q(d) - p(d)| or |u - h|, and the final draw's from an edge; infinite for greedy */
     double min_margin; /* smallest top-1 minus top-2 logit of rows 0..a */
-} ts_verdict;
+} ts_round_verdict;
 
 /* Errors: k out of range, a law that is none, a draft that its own law excludes, what `uniforms` reports. */
-ts_status ts_verify_greedy(const ts_verify_input *in, ts_verdict *out, ts_error *err);
-ts_status ts_verify_ratio(const ts_verify_input *in, ts_verdict *out, ts_error *err);
-ts_status ts_verify_point(const ts_verify_input *in, ts_verdict *out, ts_error *err);
-ts_status ts_verify_match(const ts_verify_input *in, ts_verdict *out, ts_error *err);
-ts_status ts_verify_block(const ts_verify_input *in, ts_verdict *out, ts_error *err);
+ts_status ts_verify_greedy(const ts_verify_input *in, ts_round_verdict *out, ts_error *err);
+ts_status ts_verify_ratio(const ts_verify_input *in, ts_round_verdict *out, ts_error *err);
+ts_status ts_verify_point(const ts_verify_input *in, ts_round_verdict *out, ts_error *err);
+ts_status ts_verify_match(const ts_verify_input *in, ts_round_verdict *out, ts_error *err);
+ts_status ts_verify_block(const ts_verify_input *in, ts_round_verdict *out, ts_error *err);
 
-ts_status ts_verify(ts_verifier which, const ts_verify_input *in, ts_verdict *out, ts_error *err);
+ts_status ts_verify_round(ts_verifier which, const ts_verify_input *in, ts_round_verdict *out, ts_error *err);
 const char *ts_verifier_name(ts_verifier which);                             /* "greedy" */
 ts_status ts_verifier_of(const char *name, ts_verifier *out, ts_error *err); /* TS_USAGE for another name */
 

@@ -8,14 +8,14 @@
 
 static const struct {
     const char *name;
-    ts_status (*run)(const ts_verify_input *in, ts_verdict *out, ts_error *err);
+    ts_status (*run)(const ts_verify_input *in, ts_round_verdict *out, ts_error *err);
 } verifiers[TS_VERIFIERS] = {
     [TS_VERIFY_GREEDY] = {"greedy", ts_verify_greedy}, [TS_VERIFY_RATIO] = {"ratio", ts_verify_ratio},
     [TS_VERIFY_POINT] = {"point", ts_verify_point},    [TS_VERIFY_MATCH] = {"match", ts_verify_match},
     [TS_VERIFY_BLOCK] = {"block", ts_verify_block},
 };
 
-ts_status ts_verify(ts_verifier which, const ts_verify_input *in, ts_verdict *out, ts_error *err)
+ts_status ts_verify_round(ts_verifier which, const ts_verify_input *in, ts_round_verdict *out, ts_error *err)
 {
     return verifiers[which].run(in, out, err);
 }
@@ -74,9 +74,9 @@ static ts_status check_draft(const ts_verify_input *in, int i, ts_error *err)
     return status;
 }
 
-ts_status ts_verify_begin(const ts_verify_input *in, bool with_q, ts_verdict *out, ts_error *err)
+ts_status ts_verify_begin(const ts_verify_input *in, bool with_q, ts_round_verdict *out, ts_error *err)
 {
-    *out = (ts_verdict){.min_slack = (double)INFINITY, .min_margin = (double)INFINITY};
+    *out = (ts_round_verdict){.min_slack = (double)INFINITY, .min_margin = (double)INFINITY};
     ts_status status = check_k(in->k, err);
     for (int j = 0; status == TS_OK && j <= in->k; j++)
         status = ts_distribution_check(&in->p[j], "p", err);
@@ -98,12 +98,12 @@ ts_status ts_verify_uniforms(const ts_verify_input *in, int i, uint32_t purpose,
     return status;
 }
 
-void ts_verify_slack(double distance, ts_verdict *out)
+void ts_verify_slack(double distance, ts_round_verdict *out)
 {
     out->min_slack = fmin(out->min_slack, distance);
 }
 
-static void finish(const ts_distribution *law, double u, ts_verdict *out)
+static void finish(const ts_distribution *law, double u, ts_round_verdict *out)
 {
     ts_drawn it = ts_draw(law, u);
     out->final = it.id;
@@ -154,7 +154,7 @@ ts_status ts_verify_rest(const ts_distribution *p, const ts_distribution *q, dou
 }
 
 ts_status ts_verify_residual(const ts_distribution *p, const ts_distribution *q, double scale, double u,
-                             ts_verdict *out, ts_error *err)
+                             ts_round_verdict *out, ts_error *err)
 {
     ts_distribution rest;
     ts_status status = ts_verify_rest(p, q, scale, &rest, err);
@@ -165,7 +165,7 @@ ts_status ts_verify_residual(const ts_distribution *p, const ts_distribution *q,
     return TS_OK;
 }
 
-ts_status ts_verify_bonus(const ts_verify_input *in, ts_verdict *out, ts_error *err)
+ts_status ts_verify_bonus(const ts_verify_input *in, ts_round_verdict *out, ts_error *err)
 {
     double u = 0.0;
     uint64_t position = in->n + (uint64_t)in->k + 1;
@@ -175,7 +175,7 @@ ts_status ts_verify_bonus(const ts_verify_input *in, ts_verdict *out, ts_error *
     return status;
 }
 
-void ts_verify_margin(const ts_verify_input *in, ts_verdict *out)
+void ts_verify_margin(const ts_verify_input *in, ts_round_verdict *out)
 {
     for (int j = 0; j <= out->a; j++)
         out->min_margin = fmin(out->min_margin, in->p[j].margin);

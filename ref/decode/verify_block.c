@@ -25,7 +25,7 @@ static ts_status threshold(const ts_distribution *p, const ts_distribution *q, d
 }
 
 /* Prefix i = 1..k: its P from the one before, and whether u_i keeps it. */
-static ts_status judge(const ts_verify_input *in, int i, double *P, ts_verdict *out, ts_error *err)
+static ts_status judge(const ts_verify_input *in, int i, double *P, ts_round_verdict *out, ts_error *err)
 {
     int d = i - 1;
     out->p_d[d] = ts_probability(&in->p[d], in->draft[d]);
@@ -41,7 +41,7 @@ static ts_status judge(const ts_verify_input *in, int i, double *P, ts_verdict *
     return TS_OK;
 }
 
-ts_status ts_verify_block(const ts_verify_input *in, ts_verdict *out, ts_error *err)
+ts_status ts_verify_block(const ts_verify_input *in, ts_round_verdict *out, ts_error *err)
 {
     double P = 1.0, P_a = 1.0, residual[TS_MAX_DRAFT] = {0.0};
     ts_status status = ts_verify_begin(in, true, out, err);

@@ -5,7 +5,7 @@
  * No random number. */
 #include "verify_parts.h"
 
-ts_status ts_verify_greedy(const ts_verify_input *in, ts_verdict *out, ts_error *err)
+ts_status ts_verify_greedy(const ts_verify_input *in, ts_round_verdict *out, ts_error *err)
 {
     ts_status status = ts_verify_begin(in, false, out, err);
     if (status != TS_OK)

@@ -13,7 +13,7 @@ static ts_status number(const ts_verify_input *in, int j, double *u, ts_error *e
     return in->uniforms->draw(in->uniforms->ctx, in->n + (uint64_t)j + 1, TS_DRAW_SAMPLE, u, err);
 }
 
-ts_status ts_verify_match(const ts_verify_input *in, ts_verdict *out, ts_error *err)
+ts_status ts_verify_match(const ts_verify_input *in, ts_round_verdict *out, ts_error *err)
 {
     bool kept = true;
     ts_status status = ts_verify_begin(in, false, out, err);

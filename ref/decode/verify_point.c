@@ -2,7 +2,7 @@
  * is drawn from p_i without d_i. Lossless however d was chosen, if only the choice did not see u. */
 #include "verify_parts.h"
 
-ts_status ts_verify_point(const ts_verify_input *in, ts_verdict *out, ts_error *err)
+ts_status ts_verify_point(const ts_verify_input *in, ts_round_verdict *out, ts_error *err)
 {
     ts_distribution q[TS_MAX_DRAFT];
     int32_t id[TS_MAX_DRAFT];

@@ -9,7 +9,7 @@
 
 #include "verify_parts.h"
 
-ts_status ts_verify_ratio(const ts_verify_input *in, ts_verdict *out, ts_error *err)
+ts_status ts_verify_ratio(const ts_verify_input *in, ts_round_verdict *out, ts_error *err)
 {
     double residual = 0.0;
     bool kept = true;

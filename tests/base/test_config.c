@@ -408,7 +408,7 @@ static void profiles(void **state)
     int n = 0;
     for (const ts_profile *p; (p = ts_profile_at(n)) != NULL; n++)
         assert_ptr_equal(ts_profile_find(p->name), p);
-    assert_int_equal(n, 5);
+    assert_int_equal(n, 6);
     assert_null(ts_profile_at(-1));
     assert_null(ts_profile_find("nobody"));
     assert_int_equal(ts_profile_find("exact")->kv, TS_KV_REAL);

@@ -230,7 +230,7 @@ static int read_draft(const cJSON *r, int32_t *draft)
     return k;
 }
 
-static void compare_numbers(const cJSON *r, const ts_verdict *v, int round)
+static void compare_numbers(const cJSON *r, const ts_round_verdict *v, int round)
 {
     int tested = cJSON_GetArraySize(get(r, "u"));
     assert_int_equal(v->tested, tested);
@@ -252,7 +252,7 @@ static void compare_round(const cJSON *r, const double *logits, int64_t V, bool 
     double weights[8][2];
     ts_distribution p[9], q[8];
     ts_error err = {0};
-    ts_verdict v;
+    ts_round_verdict v;
     int k = read_draft(r, draft), a = get(r, "a")->valueint;
     int64_t n = get(r, "n")->valueint;
     rows_of(logits, V, &golden, n, a, k, p);
@@ -265,7 +265,7 @@ static void compare_round(const cJSON *r, const double *logits, int64_t V, bool 
         q[i] = (ts_distribution){.id = ids[i], .weight = weights[i], .n = 2, .total = q_d + (1.0 - q_d)};
     }
     ts_verify_input in = {(uint64_t)n, k, draft, p, q, &from};
-    must(ts_verify(point ? TS_VERIFY_POINT : TS_VERIFY_RATIO, &in, &v, &err), &err);
+    must(ts_verify_round(point ? TS_VERIFY_POINT : TS_VERIFY_RATIO, &in, &v, &err), &err);
     assert_int_equal(v.a, a);
     compare_numbers(r, &v, round);
     if (point || a == k) {
@@ -281,7 +281,7 @@ static void compare_greedy(const cJSON *r, const double *logits, int64_t V, int 
     int32_t draft[8];
     ts_distribution p[9];
     ts_error err = {0};
-    ts_verdict v;
+    ts_round_verdict v;
     int k = read_draft(r, draft), a = get(r, "a")->valueint;
     int64_t n = get(r, "n")->valueint;
     rows_of(logits, V, &golden, n, a, k, p);

@@ -272,7 +272,7 @@ static void test_grid(void **state)
         for (int i = 0; i < M * M * M; i++) {
             double draft_u = (i % M + 0.5) / M, u = (i / M % M + 0.5) / M, final_u = (i / (M * M) + 0.5) / M;
             int32_t d = ts_draw(&t.q_law[0], draft_u).id;
-            ts_verdict v = judge_path(&t, TS_VERIFY_RATIO, &d, &u, final_u);
+            ts_round_verdict v = judge_path(&t, TS_VERIFY_RATIO, &d, &u, final_u);
             seen[v.a ? d : v.final]++;
         }
         for (int x = 0; x < V; x++)
@@ -295,8 +295,8 @@ static void test_empty_residual(void **state)
     }
     tree_finish(&t);
     int32_t first = 0;
-    ts_verdict low = judge_path(&t, TS_VERIFY_RATIO, &first, &LAST_U, 0.1),
-               high = judge_path(&t, TS_VERIFY_RATIO, &first, &LAST_U, 0.5);
+    ts_round_verdict low = judge_path(&t, TS_VERIFY_RATIO, &first, &LAST_U, 0.1),
+                     high = judge_path(&t, TS_VERIFY_RATIO, &first, &LAST_U, 0.5);
     assert_true(low.a == 0 && low.final == 0 && high.a == 0 && high.final == 1);
 }
 
@@ -308,7 +308,7 @@ static void test_zero_never_keeps_the_impossible(void **state)
     int32_t draft = 1;
     double zero = 0.0;
     for (int which = TS_VERIFY_RATIO; which < TS_VERIFIERS; which++) {
-        ts_verdict v = judge_path(&t, (ts_verifier)which, &draft, &zero, 0.0);
+        ts_round_verdict v = judge_path(&t, (ts_verifier)which, &draft, &zero, 0.0);
         assert_true(v.a == 0 && v.final == 0);
     }
 }

@@ -141,7 +141,7 @@ static void test_of_a_verdict(void **state)
     for (uint64_t seed = 0; seed < 100; seed++) {
         ts_uniforms from = ts_uniforms_philox(&seed);
         ts_verify_input in = {40, 2, draft, rows, laws, &from};
-        ts_verdict v, again;
+        ts_round_verdict v, again;
         ts_round r, back;
         must(ts_verify_ratio(&in, &v, &err), &err);
         ts_round_of(&in, &v, 3, &r);

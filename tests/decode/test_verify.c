@@ -104,7 +104,7 @@ static void test_counters(void **state)
         log = (logged){.seed = 5};
         ts_uniforms from = {draw_logged, &log};
         uint64_t n = 10 * t;
-        ts_verdict v = round_of(&m, TS_VERIFY_RATIO, &from, n, 0, 3, draft);
+        ts_round_verdict v = round_of(&m, TS_VERIFY_RATIO, &from, n, 0, 3, draft);
         int at = 0;
         for (uint64_t i = 1; i <= 3; i++, at++)
             assert_true(log.seen[at].position == n + i && log.seen[at].purpose == TS_DRAW_DRAFT);
@@ -135,7 +135,7 @@ static void test_counters_of_block(void **state)
         int32_t draft[3];
         log = (logged){.seed = 6};
         ts_uniforms from = {draw_logged, &log};
-        ts_verdict v = round_of(&m, TS_VERIFY_BLOCK, &from, 10 * t, 0, 3, draft);
+        ts_round_verdict v = round_of(&m, TS_VERIFY_BLOCK, &from, 10 * t, 0, 3, draft);
         assert_true(v.tested == 3 && log.n == 9 + (v.a == 3));
         for (int i = 0; i < log.n; i++)
             for (int j = 0; j < i; j++)
@@ -157,7 +157,7 @@ static void test_independence(void **state)
     double sa = 0, su = 0, saa = 0, suu = 0, sau = 0;
     for (uint64_t t = 0; t < N; t++) {
         int32_t draft[K];
-        ts_verdict v = round_of(&m, TS_VERIFY_RATIO, &from, 8 * t, 0, K, draft);
+        ts_round_verdict v = round_of(&m, TS_VERIFY_RATIO, &from, 8 * t, 0, K, draft);
         double a = v.a, u = v.final_u;
         sa += a;
         su += u;
@@ -189,7 +189,7 @@ static void test_match_is_plain_sampling(void **state)
             float rows[5][V];
             ts_distribution p[5];
             ts_error err = {0};
-            ts_verdict v;
+            ts_round_verdict v;
             for (int i = 0; i < k; i++)
                 draft[i] = m.slot[i ? draft[i - 1] : ids[have - 1]][i % SLOTS];
             for (int j = 0; j <= k; j++)
@@ -246,7 +246,7 @@ static void test_greedy_table(void **state)
         ts_sampling s = ts_sampling_default();
         ts_distribution p[4];
         ts_error err = {0};
-        ts_verdict v;
+        ts_round_verdict v;
         must(ts_verify_rows(&s, rows[0], 4, NULL, 0, cases[i].draft, 3, p, &err), &err);
         ts_verify_input in = {.n = 9, .k = 3, .draft = cases[i].draft, .p = p};
         must(ts_verify_greedy(&in, &v, &err), &err);
@@ -274,7 +274,7 @@ static void test_replay(void **state)
             int32_t draft[3];
             ts_distribution p[4], q[3];
             ts_error err = {0};
-            ts_verdict v = round_of(&m, (ts_verifier)which, &from, n, 1, 3, draft), again;
+            ts_round_verdict v = round_of(&m, (ts_verifier)which, &from, n, 1, 3, draft), again;
             for (int i = 0; i <= 3; i++)
                 p[i] = m.p[i ? draft[i - 1] : 1];
             for (int i = 0; i < 3; i++)
@@ -282,16 +282,17 @@ static void test_replay(void **state)
             ts_recorded_uniforms record = {n + 1, v.u, v.tested, &v.final_u};
             ts_uniforms recorded = ts_uniforms_recorded(&record);
             ts_verify_input in = {n, 3, draft, p, q, &recorded};
-            must(ts_verify((ts_verifier)which, &in, &again, &err), &err);
+            must(ts_verify_round((ts_verifier)which, &in, &again, &err), &err);
             assert_memory_equal(&v, &again, sizeof v);
             record.final_u = NULL;
-            assert_int_equal(ts_verify((ts_verifier)which, &in, &again, &err) == TS_OK,
+            assert_int_equal(ts_verify_round((ts_verifier)which, &in, &again, &err) == TS_OK,
                              which == TS_VERIFY_MATCH && v.a < 3);
             record = (ts_recorded_uniforms){n + 1, v.u, 0, &v.final_u};
-            assert_int_equal(ts_verify((ts_verifier)which, &in, &again, &err) == TS_OK, which == TS_VERIFY_MATCH);
+            assert_int_equal(ts_verify_round((ts_verifier)which, &in, &again, &err) == TS_OK,
+                             which == TS_VERIFY_MATCH);
             double outside[3] = {1.0, 1.0, 1.0};
             record = (ts_recorded_uniforms){n + 1, outside, 3, &v.final_u};
-            assert_int_equal(ts_verify((ts_verifier)which, &in, &again, &err), TS_BAD);
+            assert_int_equal(ts_verify_round((ts_verifier)which, &in, &again, &err), TS_BAD);
             assert_non_null(strstr(err.reason, "outside [0,1)"));
         }
     release(&m);
@@ -321,7 +322,7 @@ static void test_lse_streams(void **state)
         s = ts_lse_streams_of(seed);
         ts_lse_streams by_hand = s;
         ts_uniforms hand = ts_uniforms_lse(&by_hand);
-        ts_verdict v = round_of(&m, TS_VERIFY_RATIO, &from, 0, 0, 3, draft);
+        ts_round_verdict v = round_of(&m, TS_VERIFY_RATIO, &from, 0, 0, 3, draft);
         double u, r = 0.0;
         for (int i = 0; i < v.tested; i++) {
             hand.draw(hand.ctx, 0, TS_DRAW_ACCEPT, &u, NULL);
@@ -337,7 +338,7 @@ static void test_lse_streams(void **state)
 
 static void expect_bad(const ts_verify_input *in, const char *where, const char *reason)
 {
-    ts_verdict v;
+    ts_round_verdict v;
     ts_error err = {0};
     assert_int_equal(ts_verify_ratio(in, &v, &err), TS_BAD);
     if (strcmp(err.tensor, where) != 0 || !strstr(err.reason, reason))

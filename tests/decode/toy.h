@@ -57,13 +57,13 @@ static inline void release(toy *m)
 
 /* One round after `anchor` at n: drafts with purpose DRAFT (the best slot for point and match), then the verdict.
  */
-static inline ts_verdict round_of(const toy *m, ts_verifier which, const ts_uniforms *from, uint64_t n,
-                                  int32_t anchor, int k, int32_t *draft)
+static inline ts_round_verdict round_of(const toy *m, ts_verifier which, const ts_uniforms *from, uint64_t n,
+                                        int32_t anchor, int k, int32_t *draft)
 {
     ts_distribution p[TS_MAX_DRAFT + 1], q[TS_MAX_DRAFT];
     bool sampled = which == TS_VERIFY_RATIO || which == TS_VERIFY_BLOCK;
     ts_error err = {0};
-    ts_verdict v;
+    ts_round_verdict v;
     p[0] = m->p[anchor];
     for (int i = 0; i < k; i++) {
         double u = 0.0;
@@ -75,7 +75,7 @@ static inline ts_verdict round_of(const toy *m, ts_verifier which, const ts_unif
         p[i + 1] = m->p[draft[i]];
     }
     ts_verify_input in = {.n = n, .k = k, .draft = draft, .p = p, .q = q, .uniforms = from};
-    must(ts_verify(which, &in, &v, &err), &err);
+    must(ts_verify_round(which, &in, &v, &err), &err);
     return v;
 }
 
@@ -86,7 +86,7 @@ static inline void stream(const toy *m, ts_verifier which, const ts_uniforms *fr
     int have = 0;
     while (have < count) {
         int32_t draft[TS_MAX_DRAFT];
-        ts_verdict v = round_of(m, which, from, n + (uint64_t)have, ids[have], k, draft);
+        ts_round_verdict v = round_of(m, which, from, n + (uint64_t)have, ids[have], k, draft);
         for (int i = 0; i < v.a && have < count; i++)
             ids[++have] = draft[i];
         if (have < count)

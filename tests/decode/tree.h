@@ -68,8 +68,8 @@ static inline void tree_finish(tree *t)
 static const double LAST_U = 1.0 - 0x1p-53;
 
 /* One round on a draft path. */
-static inline ts_verdict judge_path(const tree *t, ts_verifier which, const int32_t *path, const double *u,
-                                    double final_u)
+static inline ts_round_verdict judge_path(const tree *t, ts_verifier which, const int32_t *path, const double *u,
+                                          double final_u)
 {
     ts_distribution p[MAX_K + 1], q[MAX_K];
     for (int j = 0; j <= t->k; j++)
@@ -79,9 +79,9 @@ static inline ts_verdict judge_path(const tree *t, ts_verifier which, const int3
     ts_recorded_uniforms record = {.first = 101, .u = u, .n_u = t->k, .final_u = &final_u};
     ts_uniforms from = ts_uniforms_recorded(&record);
     ts_verify_input in = {.n = 100, .k = t->k, .draft = path, .p = p, .q = q, .uniforms = &from};
-    ts_verdict v;
+    ts_round_verdict v;
     ts_error err = {0};
-    if (ts_verify(which, &in, &v, &err) != TS_OK)
+    if (ts_verify_round(which, &in, &v, &err) != TS_OK)
         fail_msg("%s: %s: %s", ts_verifier_name(which), err.tensor, err.reason);
     return v;
 }
@@ -94,7 +94,7 @@ typedef struct {
     int vary; /* which number: 0..k-1 of u, k = final_u */
 } probe;
 
-static inline ts_verdict judge_at(probe *p, uint64_t m)
+static inline ts_round_verdict judge_at(probe *p, uint64_t m)
 {
     double x = (double)m * 0x1p-53;
     if (p->vary < p->t->k)
@@ -105,7 +105,7 @@ static inline ts_verdict judge_at(probe *p, uint64_t m)
 }
 
 /* The token emitted at index `at` of the round, or -1 if it is shorter; at < 0: the final token. */
-static inline int32_t emitted_at(const ts_verdict *v, const int32_t *path, int at)
+static inline int32_t emitted_at(const ts_round_verdict *v, const int32_t *path, int at)
 {
     if (at < 0 || at == v->a)
         return v->final;
@@ -138,7 +138,7 @@ static inline void shares_of_tokens(probe *p, int at, double *share, double *sta
     for (int x = 0; x < p->t->V; x++)
         share[x] = 0.0;
     while (from < end) {
-        ts_verdict v = judge_at(p, from);
+        ts_round_verdict v = judge_at(p, from);
         int32_t token = emitted_at(&v, p->path, at);
         uint64_t lo = from, hi = end;
         while (hi - lo > 1) {
