@@ -32,6 +32,8 @@ typedef struct {
 bool ts_op_wants_model(ts_op_id id);
 bool ts_op_wants_layer(ts_op_id id, const char *weight);
 bool ts_op_wants_weight(ts_op_id id);
+/* Does it read a matrix that no model is asked for? */
+bool ts_op_lacks_matrix(ts_op_id id);
 /* The matrix to be read for it (ts_weights_load_part): a role, or "". */
 const char *ts_op_matrix(ts_op_id id, const char *weight);
 

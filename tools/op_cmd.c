@@ -96,6 +96,8 @@ static ts_status check_usage(job *j, ts_error *err)
         return ts_fail(err, TS_USAGE, NULL, "--op", "'%s' is no operation (touchstone op --list)", j->op);
     if (j->s.id == TS_OP_MLA_ATTENTION || j->s.id == TS_OP_MLA_ABSORBED)
         return ts_fail(err, TS_USAGE, NULL, "--op", "%s reads a latent cache, which files cannot hold yet", j->op);
+    if (ts_op_lacks_matrix(j->s.id))
+        return ts_fail(err, TS_USAGE, NULL, "--op", "%s reads a matrix, and takes none from a model yet", j->op);
     if (ts_op_wants_weight(j->s.id) && !j->weight)
         return ts_fail(err, TS_USAGE, NULL, "--weight", "is required: %s has several", j->op);
     if (!ts_op_wants_weight(j->s.id) && j->weight)
@@ -107,8 +109,7 @@ static ts_status check_usage(job *j, ts_error *err)
     j->s.weight = j->weight;
     j->s.profile = ts_profile_find(j->profile_name);
     if (!j->s.profile)
-        return ts_fail(err, TS_USAGE, NULL, "--profile", "'%s' is none of %s", j->profile_name,
-                       ts_profile_names());
+        return ts_fail(err, TS_USAGE, NULL, "--profile", "'%s' is none of %s", j->profile_name, ts_profile_names());
     return choose_engines(j, err);
 }
 

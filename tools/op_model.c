@@ -16,6 +16,15 @@ bool ts_op_wants_model(ts_op_id id)
            id == TS_OP_QKV_CONV_A64S8;
 }
 
+bool ts_op_lacks_matrix(ts_op_id id)
+{
+    const ts_field *f = ts_op_table[id].field;
+    for (int i = 0; i < TS_MAX_FIELDS && f[i].name; i++)
+        if (f[i].kind == TS_FIELD_MATRIX && !ts_op_wants_model(id))
+            return true;
+    return false;
+}
+
 bool ts_op_wants_layer(ts_op_id id, const char *weight)
 {
     bool end = weight && (!strcmp(weight, "head") || !strcmp(weight, "embed") || !strcmp(weight, "final_norm"));
@@ -129,6 +138,9 @@ static ts_status qkv_conv(ts_op_builder *b)
 
 static ts_status gdn_gates(ts_op_builder *b)
 {
+    if (b->s->w->rate)
+        return ts_fail(b->err, TS_BAD, b->s->w->path, "A_log",
+                       "the file holds -exp(A_log) instead; gdn_gates needs a model that holds A_log itself");
     ts_status status = take_vector(b, "A_log", "A_log");
     if (!status)
         status = take_vector(b, "dt_bias", "dt_bias");

@@ -259,6 +259,11 @@ static void gates(void **state)
     assert_int_equal(w->cfg.Hv, H);
     ts_weights_free(w);
     assert_identical("gdn_gates", t, 4, "--layer", "0");
+    write_in(t, 2); /* A GGUF holds -exp(A_log): as A_log it would give another decay. */
+    assert_int_equal(capture_run(&got, ts_cmd_op, "op", "--op", "gdn_gates", "--in", in, "--layer", "0", "--model",
+                                 TINY "/tiny-qwen35-mtp-q4_k_m.gguf", NULL),
+                     TS_BAD);
+    assert_non_null(strstr(got.err, "A_log: the file holds -exp(A_log)"));
 }
 
 static void codes(void **state)
@@ -403,6 +408,10 @@ static void bad_input(void **state)
     refuses("rmsnorm", "0", "A_log", TS_USAGE, "none of input_norm");
     refuses("rmsnorm", "0", "q_norm", TS_BAD, "layer 0 has no such vector");
     refuses("l2norm", NULL, "v", TS_USAGE, "none of q, k");
+    refuses("mla_attention", NULL, NULL, TS_USAGE, "latent cache");
+    refuses("mla_absorbed", NULL, NULL, TS_USAGE, "latent cache");
+    refuses("matmul_ggml", NULL, NULL, TS_USAGE, "reads a matrix, and takes none from a model yet");
+    refuses("gate_up_lse_a8", NULL, NULL, TS_USAGE, "reads a matrix");
     x.name = "X";
     write_in(&x, 1);
     refuses("matmul", "0", "in_z", TS_BAD, "x: missing");
