@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "chat.h"
@@ -66,13 +67,27 @@ static ts_status render(ts_session *s, ts_error *err)
     return TS_OK;
 }
 
+/* The tokenizer of a GGUF file is in it; of a folder it is tokenizer.json, or Kimi's tiktoken.model where that is
+ * all there is. */
+static const char *tokenizer_form(const char *model)
+{
+    char path[4096];
+    struct stat st;
+    if (ts_gguf_is(model))
+        return "%s";
+    snprintf(path, sizeof path, "%s/tokenizer.json", model);
+    if (stat(path, &st) == 0)
+        return "%s/tokenizer.json";
+    snprintf(path, sizeof path, "%s/tiktoken.model", model);
+    return stat(path, &st) == 0 ? "%s/tiktoken.model" : "%s/tokenizer.json";
+}
+
 static ts_status encode(ts_session *s, ts_error *err)
 {
     char path[4096];
     size_t size = 0;
     const char *file = !s->prompt_file ? "--prompt" : strcmp(s->prompt_file, "-") ? s->prompt_file : "stdin";
-    const char *form = ts_gguf_is(s->model) ? "%s" : "%s/tokenizer.json";
-    if (snprintf(path, sizeof path, form, s->model) >= (int)sizeof path)
+    if (snprintf(path, sizeof path, tokenizer_form(s->model), s->model) >= (int)sizeof path)
         return ts_fail(err, TS_BAD, s->model, NULL, "path too long");
     ts_status status = read_prompt(s, &s->text, &size, err);
     if (status)

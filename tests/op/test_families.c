@@ -1,0 +1,85 @@
+/* Qwen3.5-MoE, Qwen3-Next and Kimi-Linear in ref32: a row's bits depend neither on how many rows run with it nor on
+ * what a state has been through. */
+#include "call.h"
+
+#include "config/weights.h"
+
+enum { T = 23 };
+
+static const char *const families[] = {"rand-qwen35-moe", "rand-qwen3-next-moe", "rand-kimi-linear"};
+
+static ts_weights *load(const char *name)
+{
+    char config[96], file[96];
+    ts_weights *w;
+    snprintf(config, sizeof config, "golden/external/%s-config.json", name);
+    snprintf(file, sizeof file, "golden/external/%s-weights.safetensors", name);
+    assert_int_equal(ts_weights_load_files(config, file, &w, NULL), TS_OK);
+    return w;
+}
+
+/* All rows of logits [T,V], in pieces of that many. */
+static float *rows(const ts_weights *w, const char *profile, int64_t piece)
+{
+    const int64_t V = w->cfg.V;
+    float *z = floats(T * V);
+    ts_ref_model *m;
+    ts_ref_state *s;
+    int32_t ids[T];
+    for (int i = 0; i < T; i++)
+        ids[i] = (int32_t)((i * 37 + 5) % V);
+    assert_int_equal(ts_ref32.model_new(w, ts_profile_find(profile), &m, NULL), TS_OK);
+    assert_int_equal(ts_ref32.state_new(m, T, &s, NULL), TS_OK);
+    for (int64_t t = 0, n; t < T; t += n) {
+        n = T - t < piece ? T - t : piece;
+        assert_int_equal(ts_ref32.forward(m, s, ids + t, n, n, z + t * V, NULL, NULL), TS_OK);
+    }
+    ts_ref32.state_free(s);
+    ts_ref32.model_free(m);
+    return z;
+}
+
+static void pieces_change_nothing(void **state)
+{
+    (void)state;
+    const char *const profiles[] = {"ts", "exact"};
+    const int64_t piece[] = {1, 5};
+    for (int f = 0; f < 3; f++)
+        for (int p = 0; p < 2; p++) {
+            ts_weights *w = load(families[f]);
+            float *whole = rows(w, profiles[p], T);
+            for (int i = 0; i < 2; i++) {
+                float *cut = rows(w, profiles[p], piece[i]);
+                assert_memory_equal(whole, cut, (size_t)(T * w->cfg.V) * sizeof *cut);
+                free(cut);
+            }
+            free(whole);
+            ts_weights_free(w);
+        }
+}
+
+static void replays_of_dense_engines_are_refused(void **state)
+{
+    (void)state;
+    const char *const others[] = {"hf", "ggml", "mlx", "lse"};
+    for (int f = 0; f < 3; f++)
+        for (int p = 0; p < 4; p++) {
+            ts_weights *w = load(families[f]);
+            ts_ref_model *m;
+            ts_error err = {0};
+            ts_status status = ts_ref32.model_new(w, ts_profile_find(others[p]), &m, &err);
+
+            assert_int_equal(status, TS_BAD);
+            assert_non_null(strstr(err.reason, "is not defined for"));
+            ts_weights_free(w);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pieces_change_nothing),
+        cmocka_unit_test(replays_of_dense_engines_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
