@@ -37,7 +37,7 @@ ts_status ts_work_new(const ts_ref_model *m, int64_t T, ts_work *w, ts_error *er
         {&w->qkv, CD}, {&w->conv, CD}, {&w->q, KD}, {&w->k, KD}, {&w->v, VD}, {&w->a, c->Hv}, {&w->b, c->Hv},
         {&w->g, c->Hv}, {&w->beta, c->Hv}, {&w->z, VD}, {&w->o, VD}, {&w->gated, max64(VD, c->Hq * c->D)},
         {&w->qg, 2 * c->Hq * c->D}, {&w->aq, c->Hq * c->D}, {&w->gate, c->Hq * c->D},
-        {&w->ak, c->Hkv * c->D}, {&w->av, c->Hkv * c->D}, {&w->attn, c->Hq * c->D},
+        {&w->ak, c->Hkv * c->D}, {&w->av, c->Hkv * c->D}, {&w->attn, c->Hq * max64(c->D, c->Dm)},
         {&w->gate_proj, I}, {&w->up_proj, I}, {&w->act, I},
         {&w->cos, c->R / 2}, {&w->sin, c->R / 2}, {&w->step, K / 8 + 1}, {&w->sum, K / 64 + 1},
         {&w->narrow, K}, {&w->wide_q, c->Hv * c->Dk}, {&w->wide_k, c->Hv * c->Dk},

@@ -58,6 +58,30 @@ static void pieces_change_nothing(void **state)
         }
 }
 
+/* Latent attention whose values are wider than its queries and keys: 40 channels against 16 + 8. */
+static void values_may_be_wider_than_keys(void **state)
+{
+    (void)state;
+    ts_weights *w = load("rand-kimi-linear");
+    const int64_t Dm = 40, N = w->cfg.Hq * (w->cfg.Dn + Dm), K = w->cfg.Hq * Dm;
+    float *kv_b = floats(N * w->cfg.rank), *o_proj = floats(w->cfg.C * K);
+    ts_generate("normal:0.1", 3, 0, kv_b, N * w->cfg.rank, NULL);
+    ts_generate("normal:0.1", 3, 1, o_proj, w->cfg.C * K, NULL);
+    w->cfg.Dm = Dm;
+    for (int64_t i = 0; i < w->cfg.layers; i++)
+        if (w->cfg.full[i]) {
+            w->layer[i].kv_b = (ts_matrix){.format = TS_W_F32, .N = N, .K = w->cfg.rank, .data = kv_b};
+            w->layer[i].o_proj = (ts_matrix){.format = TS_W_F32, .N = w->cfg.C, .K = K, .data = o_proj};
+        }
+    float *whole = rows(w, "ts", T), *cut = rows(w, "ts", 1);
+    assert_memory_equal(whole, cut, (size_t)(T * w->cfg.V) * sizeof *cut);
+    free(whole);
+    free(cut);
+    free(kv_b);
+    free(o_proj);
+    ts_weights_free(w);
+}
+
 static void replays_of_dense_engines_are_refused(void **state)
 {
     (void)state;
@@ -79,6 +103,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pieces_change_nothing),
+        cmocka_unit_test(values_may_be_wider_than_keys),
         cmocka_unit_test(replays_of_dense_engines_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
