@@ -259,8 +259,8 @@ static ts_status bind(ts_binder *b, const char *module, shape s, ts_matrix *out)
     if (q.bits != 0 && (q.own || ts_checkpoint_find(b->ckpt, name, NULL) != NULL))
         return bind_mlx(b, module, q, s, out);
     snprintf(name, sizeof name, "%s.weight", module);
-    /* Hugging Face's stacks of experts have no suffix. */
-    bool bare = s.E != 0 && ts_checkpoint_find(b->ckpt, name, NULL) == NULL;
+    /* Hugging Face's stacks of experts and DFlash2's codebooks have no suffix. */
+    bool bare = ts_checkpoint_find(b->ckpt, name, NULL) == NULL && ts_checkpoint_find(b->ckpt, module, NULL) != NULL;
     return bind_plain(b, bare ? module : name, s, out);
 }
 

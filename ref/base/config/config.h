@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include "num/status.h"
 
-enum { TS_MAX_LAYERS = 256, TS_MAX_STOPS = 16, TS_MAX_EXPERTS = 4096 };
+enum { TS_MAX_LAYERS = 256, TS_MAX_STOPS = 16, TS_MAX_EXPERTS = 4096, TS_MOST_BLOCK = 33, TS_MOST_SLOTS = 16 };
 
 typedef enum {
     TS_FAMILY_QWEN35, /* Qwen3.5: Gated DeltaNet and gated attention, dense or sparse */
@@ -25,10 +25,29 @@ typedef struct {
     bool layer[TS_MAX_LAYERS];   /* is sparse */
 } ts_moe_config;
 
+typedef enum {
+    TS_DRAFT_NONE,
+    TS_DRAFT_MTP,    /* the head of multi-token prediction of the model whose config it is */
+    TS_DRAFT_DFLASH, /* DFlash or DFlash2 */
+} ts_draft;
+
+/* Of a DFlash drafter. */
+typedef struct {
+    int64_t block;                    /* rows: the anchor and at most block - 1 proposals */
+    int64_t mask;                     /* the id of a row to be filled */
+    int64_t taps, tap[TS_MAX_LAYERS]; /* target layers whose output is read, from 0 */
+    int64_t conv_taps, conv_group;    /* 0: no convolutions (version 1) */
+    int64_t rank, slots;              /* of the candidate selector; 0: none (version 1) */
+    bool causal;                      /* a row of the block sees those before it only */
+    int64_t window[TS_MAX_LAYERS];    /* of a layer; 0: all of the context */
+} ts_dflash_config;
+
 /* Symbols as in the papers; see docs/contract.md. */
 typedef struct {
     char model_type[48];
     ts_family family;
+    ts_draft draft;
+    ts_dflash_config dflash;
     int64_t V, C, I, layers;   /* vocabulary, hidden, intermediate */
     int64_t Hq, Hkv, D, R;     /* attention heads, head_dim, rotary dims */
     int64_t Hk, Hv, Dk, Dv, W; /* linear attention heads, dims, conv taps */

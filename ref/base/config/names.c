@@ -1,5 +1,6 @@
 #include "config/names.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define LAYER TS_NAME_LAYER
@@ -70,4 +71,14 @@ const ts_name *ts_name_of_gguf(ts_name_place place, const char *gguf)
         if (names[i].place == place && is(gguf, names[i].gguf))
             return &names[i];
     return NULL;
+}
+
+void ts_name_gguf(ts_name_place place, int64_t layer, const char *hf, char *out, size_t size)
+{
+    const ts_name *n = ts_name_find(place, hf);
+    const char *word = n != NULL ? n->gguf : hf, *end = strstr(hf, ".weight") != NULL ? ".weight" : "";
+    if (layer >= 0)
+        snprintf(out, size, "blk.%lld.%s%s", (long long)layer, word, end);
+    else
+        snprintf(out, size, "%s%s", word, end);
 }

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* From Hugging Face to GGUF. */
 typedef enum {
@@ -40,5 +41,8 @@ const ts_name *ts_name_at(size_t i);
 const ts_name *ts_name_find(ts_name_place place, const char *hf);
 /* By GGUF's ("ffn_up", with or without ".weight"), or NULL. */
 const ts_name *ts_name_of_gguf(ts_name_place place, const char *gguf);
+
+/* The tensor in a GGUF file, "blk.<layer>." before it if layer >= 0. A name that the table lacks stays as it is. */
+void ts_name_gguf(ts_name_place place, int64_t layer, const char *hf, char *out, size_t size);
 
 #endif

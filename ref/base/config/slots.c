@@ -238,11 +238,6 @@ bool ts_slot_lies_in(const ts_config *c, const ts_slot *s, int64_t layer)
            has_mlp(c, s->place, is_sparse(c, layer));
 }
 
-bool ts_slot_of_mtp(const ts_config *c, const ts_slot *s)
-{
-    return s->place == TS_PLACE_EVERY || has_mixer(c, s->place, true) || has_mlp(c, s->place, c->moe.E > 0);
-}
-
 void *ts_slot_field(const ts_weights *w, const ts_slot *s, int64_t layer)
 {
     return (char *)(layer < 0 ? (void *)(uintptr_t)w : &w->layer[layer]) + s->offset;

@@ -34,7 +34,5 @@ const ts_slot *ts_slot_at(size_t i);
 /* Does that layer have it? -1: do the ends? */
 bool ts_slot_lies_in(const ts_config *c, const ts_slot *s, int64_t layer);
 void *ts_slot_field(const ts_weights *w, const ts_slot *s, int64_t layer);
-/* Does a block of multi-token prediction, which has full attention, and experts if the model has any? */
-bool ts_slot_of_mtp(const ts_config *c, const ts_slot *s);
 
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 #include "config/bind.h"
 #include "config/bind_experts.h"
+#include "config/bind_mtp.h"
 #include "config/gguf_config.h"
 #include "config/names.h"
 #include "config/slots.h"
@@ -40,20 +41,15 @@ static const struct {
 };
 
 /* What Hugging Face calls `hf`. */
-static void gguf_name(const loader *l, ts_name_place where, const char *hf, char out[NAME])
+static void gguf_name(const loader *l, const char *hf, char out[NAME])
 {
-    const ts_name *n = ts_name_find(where, hf);
-    const char *word = n != NULL ? n->gguf : hf, *end = strstr(hf, ".weight") != NULL ? ".weight" : "";
-    if (l->layer >= 0)
-        snprintf(out, NAME, "blk.%lld.%s%s", (long long)l->layer, word, end);
-    else
-        snprintf(out, NAME, "%s%s", word, end);
+    ts_name_gguf(l->layer >= 0 ? TS_NAME_LAYER : TS_NAME_END, l->layer, hf, out, NAME);
 }
 
 static void full_name(const loader *l, const char *suffix, char out[NAME])
 {
     if (l->prefix == NULL)
-        gguf_name(l, l->layer >= 0 ? TS_NAME_LAYER : TS_NAME_END, suffix, out);
+        gguf_name(l, suffix, out);
     else if (l->layer >= 0)
         snprintf(out, NAME, "%slayers.%lld.%s", l->prefix, (long long)l->layer, suffix);
     else
@@ -234,56 +230,14 @@ static ts_status bind_slots(loader *l, int64_t layer)
     return status == TS_OK && layer >= 0 && c->moe.E > 0 && c->moe.layer[layer] ? bind_experts(l) : status;
 }
 
-/* nextn.*: the last two are the trunk's own when they are absent. */
-static ts_status check_joint(loader *l)
-{
-    static const char *const norms[] = {"pre_fc_norm_embedding.weight", "pre_fc_norm_hidden.weight", "norm.weight"};
-    static const char *const own[] = {"nextn.embed_tokens", "nextn.shared_head_head"};
-    const ts_config *c = &l->w->cfg;
-    char name[NAME], weight[NAME + 8];
-    gguf_name(l, TS_NAME_MTP, "fc", name);
-    ts_status status = ts_bind_matrix(&l->b, name, c->C, 2 * c->C, NULL);
-    for (size_t i = 0; i < sizeof norms / sizeof *norms && status == TS_OK; i++) {
-        gguf_name(l, TS_NAME_MTP, norms[i], name);
-        status = ts_bind_vector(&l->b, name, 1, &c->C, NULL);
-    }
-    for (size_t i = 0; i < sizeof own / sizeof *own && status == TS_OK; i++) {
-        snprintf(name, sizeof name, "blk.%lld.%s", (long long)l->layer, own[i]);
-        snprintf(weight, sizeof weight, "%s.weight", name);
-        if (ts_checkpoint_find(l->w->ckpt, weight, NULL) != NULL)
-            status = ts_bind_matrix(&l->b, name, c->V, c->C, NULL);
-    }
-    return status;
-}
-
-static ts_status check_experts(loader *l)
-{
-    char prefix[NAME];
-    ts_layer none = {0};
-    full_name(l, "", prefix);
-    return ts_bind_experts(&l->b, prefix, &l->w->cfg.moe, l->w->cfg.C, &none);
-}
-
-/* A block of multi-token prediction: one of full attention, and what joins it to the trunk. It is checked, not
- * kept. */
+/* A block of multi-token prediction: checked, not kept. */
 static ts_status check_mtp(loader *l, int64_t layer)
 {
-    const ts_config *c = &l->w->cfg;
-    char name[NAME];
-    ts_status status = TS_OK;
-    l->layer = layer;
+    ts_weights head = {0};
     l->b.read = false;
-    const ts_slot *s;
-    for (size_t i = 0; (s = ts_slot_at(i)) != NULL && status == TS_OK; i++) {
-        full_name(l, s->name, name);
-        if (!ts_slot_of_mtp(c, s))
-            continue;
-        status = s->K != NULL ? ts_bind_matrix(&l->b, name, s->N(c), s->K(c), NULL)
-                              : ts_bind_vector(&l->b, name, 1, (int64_t[]){s->N(c)}, NULL);
-    }
-    if (status == TS_OK && c->moe.E > 0)
-        status = check_experts(l);
-    return status == TS_OK ? check_joint(l) : status;
+    ts_status status = ts_bind_mtp(&l->b, NULL, layer, l->w, &head);
+    free(head.layer);
+    return status;
 }
 
 /* Of GGUF only: Hugging Face's names of these say themselves that they are no part of the trunk. */
@@ -466,7 +420,8 @@ void ts_weights_free(ts_weights *w)
     for (int64_t i = 0; w->layer != NULL && i < w->cfg.layers; i++) {
         ts_layer *l = &w->layer[i];
         ts_vector *const v[] = {&l->input_norm, &l->post_norm, &l->conv,   &l->A_log,     &l->dt_bias,
-                                &l->gdn_norm,   &l->q_norm,    &l->k_norm, &l->kv_a_norm, &l->router_bias};
+                                &l->gdn_norm,   &l->q_norm,    &l->k_norm, &l->kv_a_norm, &l->router_bias,
+                                &l->attn_conv,  &l->mlp_conv};
         for (size_t k = 0; k < sizeof v / sizeof *v; k++)
             free(v[k]->v);
         free(l->expert_gate);
@@ -475,6 +430,8 @@ void ts_weights_free(ts_weights *w)
     }
     free(w->layer);
     free(w->final_norm.v);
+    free(w->embed_norm.v);
+    free(w->hidden_norm.v);
     ts_checkpoint_close(w->ckpt);
     free(w);
 }

@@ -31,6 +31,8 @@ typedef struct {
     ts_vector router_bias;         /* [E] */
     ts_matrix shared_gate_proj, shared_up_proj, shared_down_proj; /* [shared,C] [shared,C] [C,shared] */
     ts_matrix *expert_gate, *expert_up, *expert_down;             /* [moe.E] of [moe.I,C] [moe.I,C] [C,moe.I] */
+    ts_vector attn_conv, mlp_conv;           /* DFlash2, G = C / conv_group: [2*conv_taps*C], side, tap, channel */
+    ts_matrix attn_conv_proj, mlp_conv_proj; /* [2*conv_taps*G,C] */
 } ts_layer;
 
 typedef struct {
@@ -40,10 +42,14 @@ typedef struct {
     bool tiled;            /* value head h reads key head h % Hk, not h / (Hv/Hk) (GGUF, if Hv != Hk) */
     ts_matrix embed, head; /* [V,C]; head == embed when tied */
     ts_vector final_norm;
-    ts_layer *layer; /* [cfg.layers] */
+    ts_matrix fc;                      /* MTP [C,2*C]: embedding, then hidden state. DFlash [C,taps*C] */
+    ts_vector embed_norm, hidden_norm; /* MTP: of the two; DFlash: hidden_norm is that of fc's output [C] */
+    ts_matrix selector_hidden;         /* DFlash2: [rank,C] */
+    ts_matrix predecessor, successor;  /* [V,rank] */
+    ts_layer *layer;                   /* [cfg.layers] */
     ts_checkpoint *ckpt;
     char sha256[65]; /* of the checkpoint; filled by ts_weights_hash */
-    char path[256];
+    char path[4096];
 } ts_weights;
 
 ts_status ts_weights_load(const char *dir, ts_weights **out, ts_error *err);
