@@ -277,6 +277,8 @@ static ts_status settle_all(ts_op_builder *b, const ts_op_call *codes)
     if (!status)
         status = ts_op_settle_scalar(b, "window");
     if (!status)
+        status = ts_op_settle_scalar(b, "both");
+    if (!status)
         status = ts_op_kv_settle(b);
     return status ? status : check_dims(b);
 }

@@ -18,14 +18,14 @@ static void shape_text(const ts_field *f, char *out, size_t size)
         snprintf(out + n, size - n, "]");
 }
 
-/* "+pos Hv%Hk": " (pos may be 0, Hk divides Hv)" */
+/* "+pos ?both Hv%Hk": " (pos may be 0, both may be 0 or left out, Hk divides Hv)" */
 static void print_rules(const char *rules)
 {
     for (const char *p = rules; *p; p += strspn(p, " ")) {
         int n = (int)strcspn(p, " "), left = (int)strcspn(p, "%");
         printf(p == rules ? " (" : ", ");
-        if (*p == '+')
-            printf("%.*s may be 0", n - 1, p + 1);
+        if (*p == '+' || *p == '?')
+            printf("%.*s may be 0%s", n - 1, p + 1, *p == '?' ? " or left out" : "");
         else if (left < n)
             printf("%.*s divides %.*s", n - left - 1, p + left + 1, left, p);
         else

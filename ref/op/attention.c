@@ -27,7 +27,7 @@ static void value(const void *args, int64_t h, int64_t j, int64_t c0, int64_t n,
 static ts_split_row row_of(const ts_attention_args *a, int64_t t, int64_t h)
 {
     ts_split_row r = {.args = a, .t = t, .h = h, .D = a->D, .exp = ts_exp, .score = score, .value = value};
-    ts_split_seen(&r, a->pos[t], a->len[t], a->window);
+    r.seen = ts_seen_from(a->pos[t], a->len[t], a->window, a->both);
     return r;
 }
 

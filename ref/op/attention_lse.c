@@ -37,7 +37,7 @@ void ts_attention_lse(const ts_attention_args *a)
                           .score = score,
                           .value = value};
         ts_split_out out = ts_split_at(&all, i, a->parts, a->D);
-        ts_split_seen(&r, a->pos[r.t], a->len[r.t], a->window);
+        r.seen = ts_seen_from(a->pos[r.t], a->len[r.t], a->window, a->both);
         ts_split_attend(&r, a->parts, &out);
     }
 }

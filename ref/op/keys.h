@@ -6,6 +6,7 @@
 #include "kv.h"
 #include "lanes.h"
 #include "op.h"
+#include "seen.h"
 
 /* Row (t, h): its query and output, the keys lo .. hi-1 that it sees, and their head. */
 typedef struct {
@@ -14,13 +15,12 @@ typedef struct {
     int64_t lo, hi, kh;
 } ts_keys;
 
-/* j < len, j <= pos and, with a window, pos - j < window; o starts at +0 */
+/* o starts at +0 */
 static inline ts_keys ts_keys_of(const ts_attention_args *a, int64_t t, int64_t h)
 {
-    const int64_t row = (t * a->Hq + h) * a->D, pos = a->pos[t];
-    ts_keys x = {.q = a->q + row, .o = a->o + row, .kh = h / (a->Hq / a->Hkv)};
-    x.hi = ts_piece(a->len[t], pos + 1);
-    x.lo = a->window > 0 && pos >= a->window ? pos - a->window + 1 : 0;
+    const int64_t row = (t * a->Hq + h) * a->D;
+    const ts_seen seen = ts_seen_from(a->pos[t], a->len[t], a->window, a->both);
+    ts_keys x = {.q = a->q + row, .o = a->o + row, .lo = seen.lo, .hi = seen.hi, .kh = h / (a->Hq / a->Hkv)};
     for (int64_t c = 0; c < a->D; c++)
         x.o[c] = 0;
     return x;

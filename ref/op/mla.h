@@ -31,7 +31,7 @@ static inline void ts_mla_attend(const ts_mla_args *a, ts_split_row *r, ts_real 
 {
     const ts_split_out all = {.o = out, .m = a->m, .l = a->l, .acc = a->acc};
     ts_split_out row = ts_split_at(&all, r->t * a->H + r->h, a->parts, r->D);
-    ts_split_seen(r, a->pos[r->t], a->len[r->t], 0);
+    r->seen = ts_seen_from(a->pos[r->t], a->len[r->t], 0, false);
     ts_split_attend(r, a->parts, &row);
 }
 

@@ -89,6 +89,25 @@ static void run_lse(ts_op_id id, const void *args)
     }
 }
 
+/* What the drafter DFlash2 adds. */
+static void run_draft(ts_op_id id, const void *args)
+{
+    switch (id) {
+    case TS_OP_GROUPED_CONV:
+        ts_grouped_conv(args);
+        break;
+    case TS_OP_SELECTOR_SCORES:
+        ts_selector_scores(args);
+        break;
+    case TS_OP_TOP_SLOTS:
+        ts_top_slots(args);
+        break;
+    default:
+        run_lse(id, args);
+        break;
+    }
+}
+
 /* What Kimi Linear and sparse models add. */
 static void run_kimi_and_sparse(ts_op_id id, const void *args)
 {
@@ -136,7 +155,7 @@ static void run_kimi_and_sparse(ts_op_id id, const void *args)
         ts_mla_absorbed(args);
         break;
     default:
-        run_lse(id, args);
+        run_draft(id, args);
         break;
     }
 }

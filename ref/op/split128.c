@@ -10,20 +10,14 @@ typedef struct {
     ts_real m, l;
 } partition;
 
-void ts_split_seen(ts_split_row *r, int64_t pos, int64_t len, int64_t window)
-{
-    r->hi = ts_piece(len, pos + 1);
-    r->lo = window > 0 && pos >= window ? pos - window + 1 : 0;
-}
-
 /* m = max_j s_j,  w_j = exp(s_j - m),  l = sum_j w_j over the keys of partition p that the row sees. The others do
  * not exist. */
 static partition weigh(const ts_split_row *r, int64_t p)
 {
     partition x = {.lo = TS_SPLIT_KEYS * p, .m = -(ts_real)INFINITY};
-    x.hi = ts_piece(r->hi, TS_SPLIT_KEYS * (p + 1));
-    if (r->lo > x.lo)
-        x.lo = r->lo;
+    x.hi = ts_piece(r->seen.hi, TS_SPLIT_KEYS * (p + 1));
+    if (r->seen.lo > x.lo)
+        x.lo = r->seen.lo;
     for (int64_t j = x.lo; j < x.hi; j++) {
         ts_real s = r->score(r->args, r->t, r->h, j);
         x.w[j % TS_SPLIT_KEYS] = s;

@@ -6,25 +6,21 @@
 
 #include <stdint.h>
 #include "num/real.h"
+#include "seen.h"
 
 enum { TS_SPLIT_KEYS = 128 };
 
 typedef struct {
     const void *args; /* of the operation, handed on to score and value */
     int64_t t, h;     /* row and query head */
-    int64_t lo, hi;   /* the keys it sees: lo <= j < hi */
-    int64_t D;        /* channels of a value */
+    ts_seen seen;
+    int64_t D; /* channels of a value */
     ts_real (*exp)(ts_real);
     /* s_j, scaled */
     ts_real (*score)(const void *args, int64_t t, int64_t h, int64_t j);
     /* v[c] = channel c0 + c of the value of key j, c < n <= 32 */
     void (*value)(const void *args, int64_t h, int64_t j, int64_t c0, int64_t n, ts_real *v);
 } ts_split_row;
-
-/* The first and the end of the keys that a row at `pos` sees: j < len, j <= pos and, if window > 0, pos - j <
- * window.
- */
-void ts_split_seen(ts_split_row *r, int64_t pos, int64_t len, int64_t window);
 
 /* One partition's record (m, l, acc[D]); without a key (-inf, 0, +0). */
 void ts_split_partial(const ts_split_row *r, int64_t p, ts_real *m, ts_real *l, ts_real *acc);

@@ -93,9 +93,9 @@ static double golden_case(const ts_safetensors *f, const char *name, const char 
     for (int64_t t = 0; t < T; t++)
         most = len[t] > most ? len[t] : most;
     put(&ts_ref64, &p, k, v, 0, most, Hkv, D); /* keys past the longest row stay NaN */
-    ts_attention_args a = {T,   Hq,  Hkv,  D,         parts,     window,    1 / sqrt((double)D), ts_f64(q64),
-                           pos, len, p.kv, ts_f64(o), ts_f64(m), ts_f64(l), ts_f64(inner),       NULL,
-                           NULL};
+    ts_attention_args a = {T,           Hq,  Hkv, D,    parts,     window,    0,         1 / sqrt((double)D),
+                           ts_f64(q64), pos, len, p.kv, ts_f64(o), ts_f64(m), ts_f64(l), ts_f64(inner),
+                           NULL,        NULL};
     ts_ref64.op(TS_OP_ATTENTION, &a);
     double d = fmax(fmax(compare(f, name, "out", o, T * Hq * D), compare(f, name, "m", m, n)),
                     fmax(compare(f, name, "l", l, n), compare(f, name, "acc", inner, n * D)));

@@ -121,7 +121,7 @@ ts_status ts_bound(ts_op_id op, const void *args, const float *state, const char
         return ts_fail(err, TS_USAGE, NULL, field, "not an output of %s", ts_op_table[op].name);
     if (needs_state(op) && !state)
         return ts_fail(err, TS_USAGE, NULL, field, "%s needs the state before the call", ts_op_table[op].name);
-    bool copy = op == TS_OP_KV_STORE || ((op == TS_OP_CONV1D || op == TS_OP_CONV1D_BF16) && f->role == TS_INOUT);
+    bool copy = op == TS_OP_KV_STORE || op == TS_OP_TOP_SLOTS || ((op == TS_OP_CONV1D || op == TS_OP_CONV1D_BF16) && f->role == TS_INOUT);
     if (!copy)
         return fill(op, args, state, field, bound, err);
     int64_t n = ts_field_count(&ts_op_table[op], f, args);

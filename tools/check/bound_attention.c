@@ -19,7 +19,7 @@ typedef struct form form;
 struct form {
     const void *args;
     const int32_t *pos, *len;
-    int64_t T, H, D, parts, window;
+    int64_t T, H, D, parts, window, both;
     ts_err (*score)(const form *f, int64_t row, int64_t j);
     ts_err (*value)(const form *f, int64_t row, int64_t j, int64_t c);
     const ts_err *query; /* in latent space, of the row at hand */
@@ -51,7 +51,8 @@ static int64_t pool_row(const ts_kv *kv, int64_t Hkv, int64_t D, int64_t j, int6
 
 static bool visible(const form *f, int64_t t, int64_t j)
 {
-    return j < f->len[t] && j <= f->pos[t] && (f->window <= 0 || f->pos[t] - j < f->window);
+    int64_t back = f->pos[t] - j;
+    return j < f->len[t] && (f->both || back >= 0) && (f->window <= 0 || (back < f->window && -back < f->window));
 }
 
 /* m = max s; w = exp(s - m); l = sum w; acc = sum w v */
@@ -171,7 +172,7 @@ static void emit_merged(const part *p, int64_t parts, char field, double *bound)
 static ts_status attention(const ts_attention_args *a, ts_err (*score)(const form *, int64_t, int64_t),
                            const char *field, double *bound, ts_error *err)
 {
-    form f = {a, a->pos, a->len, a->T, a->Hq, a->D, a->parts, a->window, score, attention_value, NULL};
+    form f = {a, a->pos, a->len, a->T, a->Hq, a->D, a->parts, a->window, a->both, score, attention_value, NULL};
     bool o = strcmp(field, "o") == 0;
     part *p = parts_new(&f);
     for (int64_t row = 0; p && row < f.T * f.H; row++) {
@@ -258,7 +259,7 @@ static ts_err mla_value(const form *f, int64_t row, int64_t j, int64_t c)
 
 ts_status ts_bound_mla_attention(const ts_mla_args *a, const char *field, double *bound, ts_error *err)
 {
-    form f = {a, a->pos, a->len, a->T, a->H, a->Dv, a->parts, 0, mla_score, mla_value, NULL};
+    form f = {a, a->pos, a->len, a->T, a->H, a->Dv, a->parts, 0, 0, mla_score, mla_value, NULL};
     bool o = strcmp(field, "o") == 0;
     part *p = parts_new(&f);
     for (int64_t row = 0; p && row < f.T * f.H; row++) {
@@ -323,7 +324,7 @@ static void emit_absorbed(const form *f, const part *p, int64_t row, const char 
 ts_status ts_bound_mla_absorbed(const ts_mla_args *a, const char *field, double *bound, ts_error *err)
 {
     ts_err *query = calloc((size_t)a->R, 2 * sizeof *query);
-    form f = {a, a->pos, a->len, a->T, a->H, a->R, a->parts, 0, absorbed_score, absorbed_value, query};
+    form f = {a, a->pos, a->len, a->T, a->H, a->R, a->parts, 0, 0, absorbed_score, absorbed_value, query};
     part *p = query ? parts_new(&f) : NULL;
     for (int64_t row = 0; p && row < f.T * f.H; row++) {
         latent_query(a, row, query);

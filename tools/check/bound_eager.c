@@ -17,7 +17,10 @@ static keys keys_of(const ts_attention_args *a, int64_t row)
 {
     int64_t t = row / a->Hq, pos = a->pos[t], len = a->len[t];
     keys x = {.a = a, .q = a->q + row * a->D, .row = row, .kh = row % a->Hq / (a->Hq / a->Hkv)};
-    x.hi = len < pos + 1 ? len : pos + 1;
+    if (!a->both)
+        x.hi = len < pos + 1 ? len : pos + 1;
+    else
+        x.hi = a->window > 0 && pos + a->window < len ? pos + a->window : len;
     x.lo = a->window > 0 && pos >= a->window ? pos - a->window + 1 : 0;
     return x;
 }

@@ -77,6 +77,23 @@ static ts_status bound_lse(ts_op_id op, const void *a, const float *state, const
     return TS_OK;
 }
 
+/* What the drafter DFlash2 adds. */
+static ts_status bound_draft(ts_op_id op, const void *a, const float *state, const char *field, double *bound,
+                             ts_error *err)
+{
+    switch (op) {
+    case TS_OP_GROUPED_CONV:
+        ts_bound_grouped_conv(a, bound);
+        break;
+    case TS_OP_SELECTOR_SCORES:
+        ts_bound_selector_scores(a, bound);
+        break;
+    default:
+        return bound_lse(op, a, state, field, bound, err);
+    }
+    return TS_OK;
+}
+
 /* What Kimi Linear and sparse models add. */
 static ts_status bound_kimi_and_sparse(ts_op_id op, const void *a, const float *state, const char *field,
                                        double *bound, ts_error *err)
@@ -113,7 +130,7 @@ static ts_status bound_kimi_and_sparse(ts_op_id op, const void *a, const float *
         ts_bound_row_gate(a, bound);
         break;
     default:
-        return bound_lse(op, a, state, field, bound, err);
+        return bound_draft(op, a, state, field, bound, err);
     }
     return TS_OK;
 }

@@ -47,6 +47,8 @@ ts_status ts_bound_moe_router_softmax(const ts_moe_router_args *a, double *bound
 ts_status ts_bound_moe_router_sigmoid(const ts_moe_router_args *a, const char *field, double *bound, ts_error *err);
 void ts_bound_moe_accumulate(const ts_moe_accumulate_args *a, double *bound);
 void ts_bound_row_gate(const ts_row_gate_args *a, double *bound);
+void ts_bound_grouped_conv(const ts_grouped_conv_args *a, double *bound);
+void ts_bound_selector_scores(const ts_selector_scores_args *a, double *bound);
 
 ts_status ts_bound_attention(const ts_attention_args *a, const char *field, double *bound, ts_error *err);
 ts_status ts_bound_attention_merge(const ts_attention_merge_args *a, const char *field, double *bound,

@@ -114,9 +114,10 @@ static void set_dims(const ts_case *k, ts_call *c)
 {
     const cJSON *dims = cJSON_GetObjectItemCaseSensitive(k->json, "dims");
     const cJSON *params = cJSON_GetObjectItemCaseSensitive(k->json, "params");
-    for (int i = 0; i < TS_MAX_OP_DIMS && c->op->dim[i].name; i++)
-        *(int64_t *)ts_call_member(c, c->op->dim[i].offset) =
-            (int64_t)cJSON_GetObjectItemCaseSensitive(dims, c->op->dim[i].name)->valuedouble;
+    for (int i = 0; i < TS_MAX_OP_DIMS && c->op->dim[i].name; i++) {
+        const cJSON *d = cJSON_GetObjectItemCaseSensitive(dims, c->op->dim[i].name);
+        *(int64_t *)ts_call_member(c, c->op->dim[i].offset) = cJSON_IsNumber(d) ? (int64_t)d->valuedouble : 0;
+    }
     for (int i = 0; i < TS_MAX_PARAMS && c->op->param[i].name; i++) {
         const cJSON *p = cJSON_GetObjectItemCaseSensitive(params, c->op->param[i].name);
         *(double *)ts_call_member(c, c->op->param[i].offset) = p ? p->valuedouble : 0.0;
@@ -209,6 +210,11 @@ static const char *wrong_contents(const ts_call *c)
     if (id == TS_OP_EMBED) {
         const ts_embed_args *a = c->args;
         return all_in(a->id, a->T, 0, a->V - 1) ? NULL : "ids outside the vocabulary";
+    }
+    if (id == TS_OP_SELECTOR_SCORES) {
+        const ts_selector_scores_args *a = c->args;
+        bool in = all_in(a->prev, a->T, 0, a->V - 1) && all_in(a->cand, a->T * a->K, 0, a->V - 1);
+        return in ? NULL : "ids outside the vocabulary";
     }
     if (id == TS_OP_KV_STORE) {
         const ts_kv_store_args *a = c->args;

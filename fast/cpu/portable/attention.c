@@ -38,18 +38,24 @@ static float score(const row *r, const float *q, int64_t j)
     return dot * (float)a->scale;
 }
 
+/* No key from here on is seen by the row at pos that has len keys. */
+static int64_t end_of(const ts_attention_args *a, int64_t pos, int64_t len)
+{
+    int64_t reach = !a->both ? 1 : a->window > 0 ? a->window : len;
+    return len < pos + reach ? len : pos + reach;
+}
+
 /* Partition p, made in its kept slot, or in the last if it has none. */
 static part *weigh(row *r, int64_t p)
 {
     const ts_attention_args *a = r->a;
     part *out = &r->kept[p < KEPT ? p : KEPT];
     const float *q = a->q + (r->t * a->Hq + r->h) * a->D;
-    int64_t pos = a->pos[r->t], len = a->len[r->t];
+    int64_t pos = a->pos[r->t], seen = end_of(a, pos, a->len[r->t]);
     int64_t first = PART * p, end = PART * (p + 1);
     if (a->window > 0 && pos - a->window + 1 > first)
         first = pos - a->window + 1;
-    end = len < end ? len : end;
-    end = pos + 1 < end ? pos + 1 : end;
+    end = seen < end ? seen : end;
     out->key = first;
     out->n = end > first ? end - first : 0;
     out->m = -INFINITY;

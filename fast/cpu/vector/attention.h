@@ -153,7 +153,7 @@ static void enter(group *g, int64_t t, int64_t h, int64_t head)
     }
     b->t[b->rows] = t;
     b->h[b->rows++] = h;
-    int64_t end = least(a->len[t], (int64_t)a->pos[t] + 1);
+    int64_t end = end_of(a, t);
     g->end = end > g->end ? end : g->end;
 }
 

@@ -46,6 +46,13 @@ static inline int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* Row t sees no key from here on. */
+static int64_t end_of(const ts_attention_args *a, int64_t t)
+{
+    int64_t pos = a->pos[t], len = a->len[t], reach = !a->both ? 1 : a->window > 0 ? a->window : len;
+    return least(len, pos + reach);
+}
+
 /* Offsets of n keys from key j on; past the last key, its own. */
 static void locate_some(const group *g, int64_t j, int64_t *at, int n)
 {

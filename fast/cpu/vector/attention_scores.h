@@ -125,7 +125,7 @@ static void visible(const group *g, const block *b, int64_t p, part *w)
     w->lo = w->all_to = PART;
     w->hi = w->all_from = 0;
     for (int r = 0; r < b->R; r++) {
-        int64_t pos = a->pos[b->t[r]], end = least(least(a->len[b->t[r]], pos + 1) - PART * p, PART);
+        int64_t pos = a->pos[b->t[r]], end = least(end_of(a, b->t[r]) - PART * p, PART);
         int64_t first = a->window > 0 ? pos - a->window + 1 - PART * p : 0;
         w->from[r] = first < 0 ? 0 : (int)least(first, PART);
         w->to[r] = end > w->from[r] ? (int)end : w->from[r];

@@ -138,12 +138,12 @@ typedef struct {
     ts_kv kv;
 } ts_kv_store_args;
 
-/* q, o [T,Hq,D]; row t sits at position pos[t] and sees keys j < len[t], j <= pos[t] and, if window > 0,
- * pos[t] - j < window. parts = partitions of 128 keys covered. Inner tensors (NULL unless exposed):
- * m, l [T,Hq,parts], acc [T,Hq,parts,D], M, L [T,Hq]. attention_partial: m, l and acc are its outputs, o, M and L
- * are not looked at. */
+/* q, o [T,Hq,D]; row t sits at position pos[t] and sees keys j < len[t] and, unless `both` is 1, j <= pos[t]; if
+ * window > 0, only those with |pos[t] - j| < window. parts = partitions of 128 keys covered. Inner tensors (NULL
+ * unless exposed): m, l [T,Hq,parts], acc [T,Hq,parts,D], M, L [T,Hq]. attention_partial: m, l and acc are its
+ * outputs, o, M and L are not looked at. */
 typedef struct {
-    int64_t T, Hq, Hkv, D, parts, window;
+    int64_t T, Hq, Hkv, D, parts, window, both;
     double scale;
     const ts_real *q;
     const int32_t *pos, *len;
@@ -197,6 +197,33 @@ typedef struct {
     ts_real *y;
 } ts_row_gate_args;
 
+/* Drafter DFlash2. x, y [T,C], blocks of `block` rows, y not x; base [2,W,C]; delta [T,2,W,C/group], as a
+ * projection gives it: side, tap, group; side: 0 before a sublayer, 1 after it */
+typedef struct {
+    int64_t T, C, W, group, block, side;
+    const ts_real *x, *base, *delta;
+    ts_real *y;
+} ts_grouped_conv_args;
+
+/* prev [T], cand [T,K]: rows of pred and succ [V,R]; U, y [T,K]; g [T,R] */
+typedef struct {
+    int64_t T, K, R, V;
+    const int32_t *prev, *cand;
+    const ts_real *U, *g;
+    const ts_matrix *pred, *succ;
+    ts_real *y;
+} ts_selector_scores_args;
+
+/* logits [T,V] -> id, value [T,K], K at most TS_MOST_SLOTS and V */
+enum { TS_MOST_SLOTS = 16 };
+
+typedef struct {
+    int64_t T, V, K;
+    const ts_real *logits;
+    int32_t *id;
+    ts_real *value;
+} ts_top_slots_args;
+
 /* y[T,N] = x[T,K] w[N,K]^T */
 typedef struct {
     int64_t T, N, K;
@@ -239,8 +266,8 @@ typedef struct {
     int8_t *code;
 } ts_quantize_w8a8_args;
 
-/* y [T,N] from codes [T,K] and w [N,K]; sw [S]: a scale per output (S = N) or one (S = 1), S divides N. bias [N], of
- * matmul_w8a8_bias. acc [T,N]: the integer sums, of those that have them. */
+/* y [T,N] from codes [T,K] and w [N,K]; sw [S]: a scale per output (S = N) or one (S = 1), S divides N. bias [N],
+ * of matmul_w8a8_bias. acc [T,N]: the integer sums, of those that have them. */
 typedef struct {
     int64_t T, N, K, S;
     double sx;

@@ -133,8 +133,10 @@ static ts_status validate_dims(ts_case *c, const ts_op *op, ts_error *err)
     int64_t args[64] = {0}; /* an args struct of any operation, for its dims alone */
     const char *rule;
     for (int i = 0; i < TS_MAX_OP_DIMS && op->dim[i].name; i++) {
-        ts_status s = ts_json_int(c->path, dims, op->dim[i].name, 0, 1 << 24,
-                                  (int64_t *)(void *)((char *)args + op->dim[i].offset), err);
+        ts_status (*read)(const char *, const cJSON *, const char *, int64_t, int64_t, int64_t *,
+                          ts_error *) = ts_op_dim_optional(op, op->dim[i].name) ? ts_json_opt_int : ts_json_int;
+        ts_status s = read(c->path, dims, op->dim[i].name, 0, 1 << 24,
+                           (int64_t *)(void *)((char *)args + op->dim[i].offset), err);
         if (s)
             return s;
     }

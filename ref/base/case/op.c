@@ -100,10 +100,10 @@
 #define ATTENTION_OP(op, file, how, ref_only, ...) \
     [op] = {file, how, 1, sizeof(ts_attention_args), \
             {DIM(ts_attention_args, T), DIM(ts_attention_args, Hq), DIM(ts_attention_args, Hkv), DIM(ts_attention_args, D), \
-             DIM(ts_attention_args, parts), DIM(ts_attention_args, window)}, {DIM(ts_attention_args, scale)}, \
+             DIM(ts_attention_args, parts), DIM(ts_attention_args, window), DIM(ts_attention_args, both)}, {DIM(ts_attention_args, scale)}, \
             {REAL(ts_attention_args, q, TS_IN, "T", "Hq", "D"), FIELD(ts_attention_args, pos, TS_IN, TS_FIELD_I32, "T"), \
              FIELD(ts_attention_args, len, TS_IN, TS_FIELD_I32, "T"), FIELD(ts_attention_args, kv, TS_IN, TS_FIELD_KV, "Hkv", "D"), \
-             __VA_ARGS__}, "T*Hq", "+window Hq%Hkv", ref_only}
+             __VA_ARGS__}, "T*Hq", "+window ?both both<=1 Hq%Hkv", ref_only}
 #define MLA_OP(op, file, how, width, ...) \
     [op] = {file, how, 1, sizeof(ts_mla_args), \
             {DIM(ts_mla_args, T), DIM(ts_mla_args, H), DIM(ts_mla_args, Dn), DIM(ts_mla_args, Dr), DIM(ts_mla_args, Dv), \
@@ -218,6 +218,22 @@ const ts_op ts_op_table[TS_OP_COUNT] = {
         {DIM(ts_row_gate_args, T), DIM(ts_row_gate_args, C)}, {{0}},
         {REAL(ts_row_gate_args, x, TS_IN, "T", "C"), REAL(ts_row_gate_args, gate, TS_IN, "T"),
          REAL(ts_row_gate_args, y, TS_OUT, "T", "C")}, "T", "", true},
+    [TS_OP_GROUPED_CONV] = {"grouped_conv", "taps, newest first", 1, sizeof(ts_grouped_conv_args),
+        {DIM(ts_grouped_conv_args, T), DIM(ts_grouped_conv_args, C), DIM(ts_grouped_conv_args, W), DIM(ts_grouped_conv_args, group),
+         DIM(ts_grouped_conv_args, block), DIM(ts_grouped_conv_args, side)}, {{0}},
+        {REAL(ts_grouped_conv_args, x, TS_IN, "T", "C"), REAL(ts_grouped_conv_args, base, TS_IN, "2", "W", "C"),
+         REAL(ts_grouped_conv_args, delta, TS_IN, "T", "2", "W", "C/group"), REAL(ts_grouped_conv_args, y, TS_OUT, "T", "C")}, "T",
+        "+side side<=1 C%group", true},
+    [TS_OP_SELECTOR_SCORES] = {"selector_scores", "dot32", 1, sizeof(ts_selector_scores_args),
+        {DIM(ts_selector_scores_args, T), DIM(ts_selector_scores_args, K), DIM(ts_selector_scores_args, R), DIM(ts_selector_scores_args, V)}, {{0}},
+        {FIELD(ts_selector_scores_args, prev, TS_IN, TS_FIELD_I32, "T"), FIELD(ts_selector_scores_args, cand, TS_IN, TS_FIELD_I32, "T", "K"),
+         REAL(ts_selector_scores_args, U, TS_IN, "T", "K"), REAL(ts_selector_scores_args, g, TS_IN, "T", "R"),
+         FIELD(ts_selector_scores_args, pred, TS_IN, TS_FIELD_MATRIX, "V", "R"), FIELD(ts_selector_scores_args, succ, TS_IN, TS_FIELD_MATRIX, "V", "R"),
+         REAL(ts_selector_scores_args, y, TS_OUT, "T", "K")}, "T*K", "", true},
+    [TS_OP_TOP_SLOTS] = {"top_slots", "by value, by id", 1, sizeof(ts_top_slots_args),
+        {DIM(ts_top_slots_args, T), DIM(ts_top_slots_args, V), DIM(ts_top_slots_args, K)}, {{0}},
+        {REAL(ts_top_slots_args, logits, TS_IN, "T", "V"), FIELD(ts_top_slots_args, id, TS_OUT, TS_FIELD_I32, "T", "K"),
+         REAL(ts_top_slots_args, value, TS_OUT, "T", "K")}, "T", "K<=V K<=16", true},
     MATMUL_OP(TS_OP_MATMUL_DOT32, "matmul_dot32", "dot32", false),
     MATMUL_OP(TS_OP_MATMUL_MLX, "matmul_mlx", "groups", true),
     MATMUL_OP(TS_OP_MATMUL_MLX_BF16, "matmul_mlx_bf16", "chain", true),
@@ -324,11 +340,11 @@ int64_t ts_field_count(const ts_op *op, const ts_field *f, const void *args)
     return n;
 }
 
-/* One rule: "+dim", "a%b" (a, which may be an expression, is a multiple of b) or "a<=b". */
+/* One rule: "+dim", "?dim", "a%b" (a, which may be an expression, is a multiple of b) or "a<=b". */
 static bool rule_holds(const ts_op *op, const void *args, const char *rule, size_t len)
 {
     size_t a = strcspn(rule, "%<");
-    if (rule[0] == '+' || a >= len)
+    if (strchr("+?", rule[0]) || a >= len)
         return true;
     int64_t left = ts_op_dim(op, args, rule);
     if (rule[a] == '%')
@@ -336,11 +352,21 @@ static bool rule_holds(const ts_op *op, const void *args, const char *rule, size
     return left <= named_dim(op, args, rule + a + 2, len - a - 2);
 }
 
-/* "+dim" in the rules: the dim may be 0. */
-static bool may_be_zero(const ts_op *op, const char *dim)
+/* What stands before the first mention of a dim in the rules. */
+static char mark_of(const ts_op *op, const char *dim)
 {
     const char *at = op->rules ? strstr(op->rules, dim) : NULL;
-    return at && at > op->rules && at[-1] == '+';
+    return at && at > op->rules ? at[-1] : ' ';
+}
+
+bool ts_op_dim_optional(const ts_op *op, const char *dim)
+{
+    return mark_of(op, dim) == '?';
+}
+
+static bool may_be_zero(const ts_op *op, const char *dim)
+{
+    return mark_of(op, dim) == '+' || ts_op_dim_optional(op, dim);
 }
 
 bool ts_op_dims_ok(const ts_op *op, const void *args, const char **rule)

@@ -74,6 +74,9 @@ typedef enum {
     TS_OP_MOE_ROUTER_SIGMOID,
     TS_OP_MOE_ACCUMULATE,
     TS_OP_ROW_GATE,
+    TS_OP_GROUPED_CONV,
+    TS_OP_SELECTOR_SCORES,
+    TS_OP_TOP_SLOTS,
     TS_OP_MATMUL_DOT32,
     TS_OP_MATMUL_MLX,
     TS_OP_MATMUL_MLX_BF16,
@@ -146,7 +149,7 @@ typedef struct {
     const char *units; /* product of dims that is the number of independent outputs, e.g. "T*Hq" */
     const char
         *rules; /* what the dims must satisfy beside being positive: "Hv%Hk" (divides), "K/64%S", "R<=D"; dims named
-                   "+pos" may be 0 */
+                   "+pos" may be 0; "?both" too, and a case may leave them out */
     bool ref_only; /* a form that only the reference computes: no schedule is demanded */
 } ts_op;
 
@@ -158,6 +161,8 @@ ts_op_id ts_op_find(const char *name);
 /* "T", "T*Hq", "K/64", up to the end or to "%" or "<"; from left to right: "Dn+Dv*H" is (Dn + Dv) H. */
 int64_t ts_op_dim(const ts_op *op, const void *args, const char *expr);
 int64_t ts_op_units(const ts_op *op, const void *args);
+/* May a case leave this dim out? Then it is 0. */
+bool ts_op_dim_optional(const ts_op *op, const char *dim);
 /* Are the dims in args positive, within 2^24, and do they follow op->rules? If not, *rule says which fails. */
 bool ts_op_dims_ok(const ts_op *op, const void *args, const char **rule);
 /* Elements; INT64_MAX if the product overflows. */
