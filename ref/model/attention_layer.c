@@ -14,7 +14,7 @@ static void split_query_gate(const ts_work *b, int64_t Hq, int64_t D)
         }
 }
 
-static void norm_and_rotate(const ts_pass *p, ts_real *x, const ts_real *norm, int64_t H)
+void ts_norm_and_rotate(const ts_pass *p, ts_real *x, const ts_real *norm, int64_t H)
 {
     const ts_config *c = &p->m->w->cfg;
     const ts_ops *op = &p->m->op;
@@ -43,8 +43,8 @@ void ts_attention_layer(const ts_pass *p)
     ts_linear(p, &w->k_proj, b->x, T, b->ak);
     ts_linear(p, &w->v_proj, b->x, T, b->av);
     split_query_gate(b, c->Hq, c->D);
-    norm_and_rotate(p, b->aq, r->q_norm, c->Hq);
-    norm_and_rotate(p, b->ak, r->k_norm, c->Hkv);
+    ts_norm_and_rotate(p, b->aq, r->q_norm, c->Hq);
+    ts_norm_and_rotate(p, b->ak, r->k_norm, c->Hkv);
     ts_note(p, "q", b->aq, T, c->Hq, c->D);
     ts_note(p, "gate", b->gate, T, c->Hq, c->D);
     ts_note(p, "k", b->ak, T, c->Hkv, c->D);

@@ -13,7 +13,7 @@ void ts_note(const ts_pass *p, const char *name, const ts_real *data, int64_t d0
     ts_trace_put(p->trace, full, ts_real_dtype, d2 ? 3 : 2, (int64_t[]){d0, d1, d2}, data);
 }
 
-static void positions(const ts_pass *p)
+void ts_positions(const ts_pass *p)
 {
     int64_t half = p->m->w->cfg.R / 2;
     for (int64_t t = 0; t < p->w->T; t++) {
@@ -24,7 +24,7 @@ static void positions(const ts_pass *p)
     }
 }
 
-static void norm(const ts_pass *p, const ts_real *weight)
+void ts_norm_stream(const ts_pass *p, const ts_real *weight)
 {
     const ts_config *c = &p->m->w->cfg;
     p->m->op.norm(&(ts_rmsnorm_args){.T = p->w->T,
@@ -77,27 +77,38 @@ static void mix(const ts_pass *p)
         (full ? ts_attention_layer : ts_gdn_layer)(p);
 }
 
+/* Lays the rows side by side with those of the other layers that are tapped. */
+static void tap_stream(const ts_pass *p)
+{
+    const int64_t C = p->m->w->cfg.C;
+    for (int64_t i = 0; p->taps && i < p->taps->n; i++)
+        for (int64_t t = 0; p->taps->layer[i] == p->layer && t < p->w->T; t++)
+            memcpy((ts_real *)p->taps->stream + (t * p->taps->n + i) * C, p->w->h + t * C,
+                   (size_t)C * sizeof(ts_real));
+}
+
 /* h += mixer(norm(h)); h += mlp(norm(h)) */
-static void layer(const ts_pass *p)
+void ts_layer_pass(const ts_pass *p)
 {
     const ts_config *c = &p->m->w->cfg;
     const ts_ref_layer *r = &p->m->layer[p->layer];
     const ts_work *b = p->w;
-    norm(p, r->input_norm);
+    ts_norm_stream(p, r->input_norm);
     ts_note(p, "input_norm", b->x, b->T, c->C, 0);
     mix(p);
     ts_note(p, "mixer", b->branch, b->T, c->C, 0);
     add_branch(p);
     ts_note(p, "mid", b->h, b->T, c->C, 0);
-    norm(p, r->post_norm);
+    ts_norm_stream(p, r->post_norm);
     ts_note(p, "post_norm", b->x, b->T, c->C, 0);
     (c->moe.E > 0 && c->moe.layer[p->layer] ? ts_moe_layer : dense_layer)(p);
     ts_note(p, "mlp", b->branch, b->T, c->C, 0);
     add_branch(p);
     ts_note(p, "out", b->h, b->T, c->C, 0);
+    tap_stream(p);
 }
 
-static ts_status check_room(const ts_ref_model *m, const ts_ref_state *s, int64_t T, ts_error *err)
+ts_status ts_check_room(const ts_ref_model *m, const ts_ref_state *s, int64_t T, ts_error *err)
 {
     if (T <= s->capacity - s->pos)
         return TS_OK;
@@ -106,19 +117,25 @@ static ts_status check_room(const ts_ref_model *m, const ts_ref_state *s, int64_
                    (long long)s->pos, (long long)s->capacity);
 }
 
-static ts_status validate(const ts_ref_model *m, const ts_ref_state *s, const int32_t *ids, int64_t T, int64_t rows,
-                          ts_error *err)
+ts_status ts_check_ids(const ts_ref_model *m, const int32_t *ids, int64_t T, ts_error *err)
 {
-    if (T < 1 || rows < 0 || rows > T)
-        return ts_fail(err, TS_BAD, m->w->path, NULL, "%lld tokens and %lld rows of logits", (long long)T,
-                       (long long)rows);
-    if (check_room(m, s, T, err))
-        return TS_BAD;
     for (int64_t t = 0; t < T; t++)
         if (ids[t] < 0 || ids[t] >= m->w->cfg.V)
             return ts_fail(err, TS_BAD, m->w->path, NULL, "token %lld has id %d, the vocabulary has 0..%lld",
                            (long long)t, ids[t], (long long)m->w->cfg.V - 1);
     return TS_OK;
+}
+
+static ts_status validate(const ts_ref_model *m, const ts_ref_state *s, const int32_t *ids, int64_t T, int64_t rows,
+                          ts_error *err)
+{
+    if (m->w->cfg.draft != TS_DRAFT_NONE)
+        return ts_fail(err, TS_BAD, m->w->path, NULL, "a drafter is not run as a model");
+    if (T < 1 || rows < 0 || rows > T)
+        return ts_fail(err, TS_BAD, m->w->path, NULL, "%lld tokens and %lld rows of logits", (long long)T,
+                       (long long)rows);
+    ts_status status = ts_check_room(m, s, T, err);
+    return status ? status : ts_check_ids(m, ids, T, err);
 }
 
 ts_status ts_layer_run(const ts_ref_model *m, ts_ref_state *s, int64_t layer_number, const void *x, int64_t T,
@@ -128,26 +145,28 @@ ts_status ts_layer_run(const ts_ref_model *m, ts_ref_state *s, int64_t layer_num
     if (T < 1 || layer_number < 0 || layer_number >= m->w->cfg.layers)
         return ts_fail(err, TS_BAD, m->w->path, NULL, "%lld tokens through layer %lld", (long long)T,
                        (long long)layer_number);
-    ts_status status = check_room(m, s, T, err);
+    ts_status status = ts_check_room(m, s, T, err);
     if (!status)
         status = ts_work_new(m, T, &w, err);
     if (status)
         return status;
     ts_pass p = {.m = m, .s = s, .w = &w, .trace = trace, .layer = layer_number};
-    positions(&p);
+    ts_positions(&p);
     memcpy(w.h, x, (size_t)(T * m->w->cfg.C) * sizeof *w.h);
-    layer(&p);
+    ts_layer_pass(&p);
     s->pos += T;
     ts_work_free(&w);
     return TS_OK;
 }
 
-static void head(const ts_pass *p, int64_t rows, ts_real *logits)
+void ts_head(const ts_pass *p, int64_t rows, ts_real *logits)
 {
     const ts_config *c = &p->m->w->cfg;
     const ts_work *b = p->w;
-    norm(p, p->m->final_norm);
+    ts_norm_stream(p, p->m->final_norm);
     ts_trace_put(p->trace, "final_norm", ts_real_dtype, 2, (int64_t[]){b->T, c->C}, b->x);
+    if (p->taps && p->taps->hidden)
+        memcpy(p->taps->hidden, b->x, (size_t)(b->T * c->C) * sizeof *b->x);
     if (rows == 0 || !logits)
         return;
     ts_linear(p, &p->m->w->head, b->x + (b->T - rows) * c->C, rows, logits);
@@ -155,26 +174,37 @@ static void head(const ts_pass *p, int64_t rows, ts_real *logits)
 }
 
 /* The text model: h = embed(ids); layers; logits = head(norm(h)). Advances the state by T. */
+static ts_status run(ts_pass p, const int32_t *ids, int64_t T, int64_t rows, ts_real *logits, ts_error *err)
+{
+    ts_work w;
+    ts_status status = ts_work_new(p.m, T, &w, err);
+    if (status)
+        return status;
+    const ts_config *c = &p.m->w->cfg;
+    p.w = &w;
+    ts_positions(&p);
+    ts_embed(&(ts_embed_args){.T = T, .V = c->V, .C = c->C, .id = ids, .w = &p.m->w->embed, .y = w.h});
+    p.m->op.store(w.h, T * c->C);
+    ts_trace_put(p.trace, "embed", ts_real_dtype, 2, (int64_t[]){T, c->C}, w.h);
+    for (p.layer = 0; p.layer < c->layers; p.layer++)
+        ts_layer_pass(&p);
+    ts_head(&p, rows, logits);
+    p.s->pos += T;
+    p.s->kept = T <= p.s->most ? T : 0;
+    ts_work_free(&w);
+    return TS_OK;
+}
+
 ts_status ts_forward(const ts_ref_model *m, ts_ref_state *s, const int32_t *ids, int64_t T, int64_t rows,
                      void *logits, ts_trace *trace, ts_error *err)
 {
     ts_status status = validate(m, s, ids, T, rows, err);
-    if (status)
-        return status;
-    ts_work w;
-    status = ts_work_new(m, T, &w, err);
-    if (status)
-        return status;
-    const ts_config *c = &m->w->cfg;
-    ts_pass p = {.m = m, .s = s, .w = &w, .trace = trace};
-    positions(&p);
-    ts_embed(&(ts_embed_args){.T = T, .V = c->V, .C = c->C, .id = ids, .w = &m->w->embed, .y = w.h});
-    m->op.store(w.h, T * c->C);
-    ts_trace_put(trace, "embed", ts_real_dtype, 2, (int64_t[]){T, c->C}, w.h);
-    for (p.layer = 0; p.layer < c->layers; p.layer++)
-        layer(&p);
-    head(&p, rows, logits);
-    s->pos += T;
-    ts_work_free(&w);
-    return TS_OK;
+    return status ? status : run((ts_pass){.m = m, .s = s, .trace = trace}, ids, T, rows, logits, err);
+}
+
+ts_status ts_forward_taps(const ts_ref_model *m, ts_ref_state *s, const int32_t *ids, int64_t T, int64_t rows,
+                          void *logits, const ts_taps *taps, ts_error *err)
+{
+    ts_status status = validate(m, s, ids, T, rows, err);
+    return status ? status : run((ts_pass){.m = m, .s = s, .taps = taps}, ids, T, rows, logits, err);
 }

@@ -95,7 +95,7 @@ static void recur(const ts_pass *p)
         a.q = b->wide_q;
         a.k = b->wide_k;
     }
-    p->m->op.gdn(&a);
+    ts_delta_rows(p, p->m->op.gdn, a);
 }
 
 /* g = -softplus so far: times the rate that the file holds. */
@@ -123,8 +123,8 @@ void ts_gdn_layer(const ts_pass *p)
 
     project(p);
     ts_note(p, "qkv", b->qkv, T, CD, 0);
-    op->conv(
-        &(ts_conv1d_args){.T = T, .C = CD, .W = c->W, .x = b->qkv, .w = r->conv, .state = s->conv, .y = b->conv});
+    ts_conv_rows(
+        p, (ts_conv1d_args){.T = T, .C = CD, .W = c->W, .x = b->qkv, .w = r->conv, .state = s->conv, .y = b->conv});
     op->store(b->conv, T * CD);
     ts_note(p, "conv", b->conv, T, CD, 0);
     split_qkv(b, KD, VD);

@@ -19,13 +19,13 @@ static void mix_tokens(const ts_pass *p, int64_t P)
             memcpy(b->qkv + (3 * t + i) * P, to[i] + t * P, row);
     }
     ts_note(p, "qkv", b->qkv, b->T, 3 * P, 0);
-    p->m->op.conv(&(ts_conv1d_args){.T = b->T,
-                                    .C = 3 * P,
-                                    .W = p->m->w->cfg.W,
-                                    .x = b->qkv,
-                                    .w = r->conv,
-                                    .state = p->s->layer[p->layer].conv,
-                                    .y = b->conv});
+    ts_conv_rows(p, (ts_conv1d_args){.T = b->T,
+                                     .C = 3 * P,
+                                     .W = p->m->w->cfg.W,
+                                     .x = b->qkv,
+                                     .w = r->conv,
+                                     .state = p->s->layer[p->layer].conv,
+                                     .y = b->conv});
     ts_note(p, "conv", b->conv, b->T, 3 * P, 0);
     for (int i = 0; i < 3; i++)
         for (int64_t t = 0; t < b->T; t++)
@@ -82,19 +82,20 @@ void ts_kda_layer(const ts_pass *p)
     normalise(p, b->k, op->k_scale, "k");
     ts_note(p, "v", b->v, b->T, c->Hv, c->Dv);
     gates(p);
-    ts_kda_step(&(ts_gdn_args){.T = b->T,
-                               .Hk = c->Hk,
-                               .Hv = c->Hv,
-                               .Dk = c->Dk,
-                               .Dv = c->Dv,
-                               .pos = p->s->pos,
-                               .q = b->q,
-                               .k = b->k,
-                               .v = b->v,
-                               .g = b->decay,
-                               .beta = b->beta,
-                               .state = p->s->layer[p->layer].S,
-                               .o = b->o});
+    ts_delta_rows(p, ts_kda_step,
+                  (ts_gdn_args){.T = b->T,
+                                .Hk = c->Hk,
+                                .Hv = c->Hv,
+                                .Dk = c->Dk,
+                                .Dv = c->Dv,
+                                .pos = p->s->pos,
+                                .q = b->q,
+                                .k = b->k,
+                                .v = b->v,
+                                .g = b->decay,
+                                .beta = b->beta,
+                                .state = p->s->layer[p->layer].S,
+                                .o = b->o});
     ts_note(p, "o", b->o, b->T, c->Hv, c->Dv);
     ts_gated_norm_sigmoid(&(ts_gated_norm_args){.T = b->T,
                                                 .H = c->Hv,

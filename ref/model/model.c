@@ -36,6 +36,8 @@ static bool widen_layer(const ts_layer *from, bool rate, ts_ref_layer *to)
     to->k_norm = widen(&from->k_norm, &ok);
     to->kv_a_norm = widen(&from->kv_a_norm, &ok);
     to->router_bias = widen(&from->router_bias, &ok);
+    to->attn_conv = widen(&from->attn_conv, &ok);
+    to->mlp_conv = widen(&from->mlp_conv, &ok);
     return ok;
 }
 
@@ -63,6 +65,8 @@ ts_status ts_model_new(const ts_weights *w, const ts_profile *p, ts_ref_model **
     m->op = ts_ops_of(p, c->Dk);
     bool ok = true;
     m->final_norm = widen(&w->final_norm, &ok);
+    m->embed_norm = widen(&w->embed_norm, &ok);
+    m->hidden_norm = widen(&w->hidden_norm, &ok);
     m->layer = calloc((size_t)c->layers, sizeof *m->layer);
     m->freq = malloc((size_t)(c->R / 2 + 1) * sizeof *m->freq);
     ok &= m->layer && m->freq;
@@ -90,6 +94,8 @@ static void free_layer(ts_ref_layer *l)
     free(l->k_norm);
     free(l->kv_a_norm);
     free(l->router_bias);
+    free(l->attn_conv);
+    free(l->mlp_conv);
 }
 
 void ts_model_free(ts_ref_model *m)
@@ -100,6 +106,8 @@ void ts_model_free(ts_ref_model *m)
         free_layer(&m->layer[i]);
     free(m->layer);
     free(m->final_norm);
+    free(m->embed_norm);
+    free(m->hidden_norm);
     free(m->freq);
     free(m);
 }

@@ -15,6 +15,7 @@ typedef struct {
     ts_real *q_norm, *k_norm;                   /* gated attention */
     ts_real *kv_a_norm;                         /* latent attention */
     ts_real *router_bias;                       /* experts */
+    ts_real *attn_conv, *mlp_conv;              /* DFlash2 */
 } ts_ref_layer;
 
 struct ts_ref_model {
@@ -23,17 +24,20 @@ struct ts_ref_model {
     ts_ops op; /* what the profile chooses */
     ts_ref_layer *layer;
     ts_real *final_norm;
-    double *freq; /* [R/2], of the angles */
+    ts_real *embed_norm, *hidden_norm; /* drafters */
+    double *freq;                      /* [R/2], of the angles */
 };
 
 typedef struct {
-    ts_real *conv; /* [CD,W] */
-    ts_real *S;    /* [Hv,Dk,Dv] */
-    ts_kv kv;      /* full attention: pages in order */
+    ts_real *conv;               /* [CD,W] */
+    ts_real *S;                  /* [Hv,Dk,Dv] */
+    ts_real *kept_conv, *kept_S; /* [most][..] after each row of the last pass, or NULL */
+    ts_kv kv;                    /* full attention: pages in order, or of a drafter in a ring */
 } ts_layer_state;
 
 struct ts_ref_state {
     int64_t pos, capacity;
+    int64_t most, kept; /* rows of a pass that are kept at most, and were of the last one, up to pos */
     ts_layer_state *layer;
     int32_t *table;
     int64_t layers, pages;
@@ -54,8 +58,10 @@ typedef struct {
     ts_real *latent, *shared_key, *row;                                 /* MLA: [T,rank] [T,Dr] [T,rank+Dr] */
     ts_real *router, *weight, *score;                                   /* experts: [T,E] [T,E] [T,groups] */
     ts_real *expert, *shared;                                           /* [E,C] of one token; [T,C] */
-    int8_t *code;                                                       /* [T,K], or ggml's blocks */
-    int32_t *pos, *len;                                                 /* [T] */
+    ts_real *joint;         /* drafters: what fc reads, [T,2*C] or [T,taps*C] */
+    ts_real *mixed, *delta; /* DFlash2: [T,C] [T,2*conv_taps*G] */
+    int8_t *code;           /* [T,K], or ggml's blocks */
+    int32_t *pos, *len;     /* [T] */
 } ts_work;
 
 /* One forward pass: what every layer function needs. */
@@ -64,6 +70,7 @@ typedef struct ts_pass {
     ts_ref_state *s;
     ts_work *w;
     ts_trace *trace;
+    const ts_taps *taps; /* or NULL */
     int64_t layer;
 } ts_pass;
 
@@ -79,8 +86,34 @@ ts_status ts_forward(const ts_ref_model *m, ts_ref_state *s, const int32_t *ids,
                      void *logits, ts_trace *trace, ts_error *err);
 ts_status ts_layer_run(const ts_ref_model *m, ts_ref_state *s, int64_t layer, const void *x, int64_t T,
                        ts_trace *trace, ts_error *err);
+ts_status ts_forward_taps(const ts_ref_model *m, ts_ref_state *s, const int32_t *ids, int64_t T, int64_t rows,
+                          void *logits, const ts_taps *taps, ts_error *err);
+ts_status ts_mtp_rows(const ts_ref_model *m, ts_ref_state *s, const int32_t *ids, const void *hidden, int64_t T,
+                      void *logits, void *out, ts_error *err);
+ts_status ts_dflash_context(const ts_ref_model *m, ts_ref_state *s, const void *taps, int64_t T, ts_error *err);
+ts_status ts_dflash_block(const ts_ref_model *m, ts_ref_state *s, int32_t anchor, int64_t k, void *logits, void *g,
+                          ts_error *err);
+void ts_state_forget(ts_ref_state *s); /* keeps nothing */
+ts_status ts_state_keep(const ts_ref_model *m, ts_ref_state *s, int64_t rows, ts_error *err);
+ts_status ts_state_rewind(const ts_ref_model *m, ts_ref_state *s, int64_t pos, ts_error *err);
 ts_status ts_state_put(const ts_ref_model *m, ts_ref_state *s, int64_t layer, int64_t pos, const void *conv_or_k,
                        const void *recurrent_or_v, ts_error *err);
+
+/* h[T,C] -> x[T,C] = norm(h) * weight, and what passes share: rows' positions and angles, one layer from its first
+ * norm to its last sum. */
+void ts_norm_stream(const ts_pass *p, const ts_real *weight);
+void ts_positions(const ts_pass *p);
+void ts_layer_pass(const ts_pass *p);
+/* x[T,H,D] = rope(norm(x) * weight), in place. */
+void ts_norm_and_rotate(const ts_pass *p, ts_real *x, const ts_real *weight, int64_t H);
+/* logits[rows][V] of the last rows, normalised in x. */
+void ts_head(const ts_pass *p, int64_t rows, ts_real *logits);
+ts_status ts_check_room(const ts_ref_model *m, const ts_ref_state *s, int64_t T, ts_error *err);
+ts_status ts_check_ids(const ts_ref_model *m, const int32_t *ids, int64_t T, ts_error *err);
+/* The convolution and the delta rule over a layer's state: all rows at once, or, where the state keeps them, row by
+ * row. */
+void ts_conv_rows(const ts_pass *p, ts_conv1d_args a);
+void ts_delta_rows(const ts_pass *p, void (*rule)(const ts_gdn_args *a), ts_gdn_args a);
 
 /* y[T,N] = x[T,K] w^T in the class the profile demands for this matrix, stored as it demands. */
 void ts_linear(const ts_pass *p, const ts_matrix *w, const ts_real *x, int64_t T, ts_real *y);

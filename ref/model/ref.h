@@ -17,6 +17,14 @@ typedef struct ts_ref_state ts_ref_state;
 typedef void ts_mlx_encoder(const float *w, int64_t K, int bits, int group, uint8_t *code, float *scale,
                             float *bias);
 
+/* What a pass over T rows shows of its inside, in ts_real. */
+typedef struct {
+    int64_t n;            /* layers whose output is wanted */
+    const int64_t *layer; /* [n], from 0 */
+    void *stream;         /* [T][n*C] the residual stream after each of them, side by side */
+    void *hidden;         /* [T][C] after the final norm, or NULL */
+} ts_taps;
+
 typedef struct {
     const char *name;                          /* "ref32", "ref64" */
     ts_dtype dtype;                            /* of ts_real: TS_F32, TS_F64 */
@@ -49,6 +57,27 @@ typedef struct {
      * it is; full attention at pos > 0 needs both. TS_BAD: capacity exceeded. */
     ts_status (*state_put)(const ts_ref_model *m, ts_ref_state *s, int64_t layer, int64_t pos,
                            const void *conv_or_k, const void *recurrent_or_v, ts_error *err);
+
+    /* forward with no trace but taps (not NULL). */
+    ts_status (*forward_taps)(const ts_ref_model *m, ts_ref_state *s, const int32_t *ids, int64_t T, int64_t rows,
+                              void *logits, const ts_taps *taps, ts_error *err);
+    /* From now on a pass of at most `rows` tokens keeps what linear attention knows after each of them. */
+    ts_status (*state_keep)(const ts_ref_model *m, ts_ref_state *s, int64_t rows, ts_error *err);
+    /* The state after its first pos tokens: pos may be a row of the last pass that was kept, or, in a model without
+     * linear attention, anything up to the present one. TS_BAD otherwise. */
+    ts_status (*state_rewind)(const ts_ref_model *m, ts_ref_state *s, int64_t pos, ts_error *err);
+
+    /* A model of ts_weights_load_mtp: rows (ids[t], hidden[t][C]) at the state's position, which advances.
+     * logits[V] of the last row; out[T][C], the rows after the head's norm, may be NULL. */
+    ts_status (*mtp)(const ts_ref_model *m, ts_ref_state *s, const int32_t *ids, const void *hidden, int64_t T,
+                     void *logits, void *out, ts_error *err);
+    /* A model of ts_weights_load_dflash: keys and values of T more tokens, of which taps is `stream` of the
+     * target's pass, [T][taps*C]. TS_BAD: one is not finite. */
+    ts_status (*dflash_context)(const ts_ref_model *m, ts_ref_state *s, const void *taps, int64_t T, ts_error *err);
+    /* The block of the anchor and k masks behind the context, which stays as it is: logits[k][V] of the masks, and
+     * g[k][rank] of version 2, for selector_scores. */
+    ts_status (*dflash_block)(const ts_ref_model *m, ts_ref_state *s, int32_t anchor, int64_t k, void *logits,
+                              void *g, ts_error *err);
 
     /* Rows of ggml's blocks; see ref/op/block.h. x and y of decode and dot are of ts_real, encode is f32 in both
      * tables. n: a multiple of the block's elements. */

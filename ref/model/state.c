@@ -32,6 +32,20 @@ static bool layer_state_new(const ts_config *c, bool full, ts_kv_dtype dtype, in
     return l->kv.k && l->kv.v && l->kv.k_scale && l->kv.v_scale;
 }
 
+/* A drafter whose layers all slide needs the window and a block: its pages are a ring. */
+static int64_t pages_of(const ts_config *c, int64_t capacity)
+{
+    const int64_t all = (capacity + TS_PAGE - 1) / TS_PAGE;
+    int64_t window = 0;
+    for (int64_t i = 0; i < c->layers; i++)
+        if (c->draft != TS_DRAFT_DFLASH || c->dflash.window[i] == 0)
+            return all;
+        else
+            window = c->dflash.window[i] > window ? c->dflash.window[i] : window;
+    const int64_t ring = (window + c->dflash.block + TS_PAGE - 1) / TS_PAGE + 1;
+    return ring < all ? ring : all;
+}
+
 ts_status ts_state_new(const ts_ref_model *m, int64_t capacity, ts_ref_state **out, ts_error *err)
 {
     const ts_config *c = &m->w->cfg;
@@ -43,12 +57,13 @@ ts_status ts_state_new(const ts_ref_model *m, int64_t capacity, ts_ref_state **o
         return ts_no_memory(err, sizeof *s);
     s->capacity = capacity;
     s->layers = c->layers;
-    s->pages = (capacity + TS_PAGE - 1) / TS_PAGE;
-    s->table = malloc((size_t)s->pages * sizeof *s->table);
+    s->pages = pages_of(c, capacity);
+    const int64_t logical = (capacity + TS_PAGE - 1) / TS_PAGE;
+    s->table = malloc((size_t)logical * sizeof *s->table);
     s->layer = calloc((size_t)c->layers, sizeof *s->layer);
     bool ok = s->table && s->layer;
-    for (int64_t i = 0; ok && i < s->pages; i++)
-        s->table[i] = (int32_t)i;
+    for (int64_t i = 0; ok && i < logical; i++)
+        s->table[i] = (int32_t)(i % s->pages);
     for (int64_t i = 0; ok && i < c->layers; i++)
         ok = layer_state_new(c, c->full[i], m->profile->kv, s->pages, s->table, &s->layer[i]);
     if (!ok) {
@@ -64,6 +79,8 @@ void ts_state_free(ts_ref_state *s)
 {
     if (!s)
         return;
+    if (s->layer)
+        ts_state_forget(s);
     for (int64_t i = 0; s->layer && i < s->layers; i++) {
         free(s->layer[i].conv);
         free(s->layer[i].S);

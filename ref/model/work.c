@@ -14,10 +14,17 @@ static int64_t intermediate(const ts_config *c)
     return max64(c->I, max64(c->moe.I, c->moe.shared));
 }
 
+/* The input of a drafter's fc. */
+static int64_t joint(const ts_config *c)
+{
+    return c->draft == TS_DRAFT_MTP ? 2 * c->C : c->draft == TS_DRAFT_DFLASH ? c->dflash.taps * c->C : 0;
+}
+
 /* The widest input of any linear: what the activation codec must hold. */
 static int64_t widest(const ts_config *c)
 {
-    return max64(max64(c->C, intermediate(c)), max64(max64(c->Hv * c->Dv, c->rank), c->Hq * max64(c->D, c->Dm)));
+    return max64(max64(joint(c), max64(c->C, intermediate(c))),
+                 max64(max64(c->Hv * c->Dv, c->rank), c->Hq * max64(c->D, c->Dm)));
 }
 
 ts_status ts_work_new(const ts_ref_model *m, int64_t T, ts_work *w, ts_error *err)
@@ -26,6 +33,7 @@ ts_status ts_work_new(const ts_ref_model *m, int64_t T, ts_work *w, ts_error *er
     int64_t KD = c->Hk * c->Dk, VD = c->Hv * c->Dv, CD = 2 * KD + VD, K = widest(c), I = intermediate(c);
     const bool next = c->family == TS_FAMILY_NEXT, kimi = c->family == TS_FAMILY_KIMI;
     const int64_t E = c->moe.E;
+    const ts_dflash_config *d = &c->dflash;
     memset(w, 0, sizeof *w);
     w->T = T;
     /* clang-format off */
@@ -44,6 +52,8 @@ ts_status ts_work_new(const ts_ref_model *m, int64_t T, ts_work *w, ts_error *er
         {&w->grouped, next ? CD + VD : 0}, {&w->low, kimi ? c->Dk : 0}, {&w->f, kimi ? VD : 0}, {&w->decay, kimi ? VD : 0},
         {&w->latent, c->rank}, {&w->shared_key, c->Dr}, {&w->row, c->rank + c->Dr},
         {&w->router, E}, {&w->weight, E}, {&w->score, c->moe.groups}, {&w->shared, E ? c->C : 0},
+        {&w->joint, joint(c)}, {&w->mixed, d->slots ? c->C : 0},
+        {&w->delta, d->slots ? 2 * d->conv_taps * (c->C / d->conv_group) : 0},
     };
     /* clang-format on */
     bool ok = true;
@@ -65,11 +75,12 @@ ts_status ts_work_new(const ts_ref_model *m, int64_t T, ts_work *w, ts_error *er
 void ts_work_free(ts_work *w)
 {
     ts_real *reals[] = {
-        w->h,      w->x,      w->branch, w->qkv,       w->conv,    w->q,      w->k,          w->v,     w->a,
-        w->b,      w->g,      w->beta,   w->z,         w->o,       w->gated,  w->qg,         w->aq,    w->gate,
-        w->ak,     w->av,     w->attn,   w->gate_proj, w->up_proj, w->act,    w->cos,        w->sin,   w->step,
-        w->sum,    w->narrow, w->wide_q, w->wide_k,    w->grouped, w->low,    w->f,          w->decay, w->row,
-        w->latent, w->router, w->weight, w->score,     w->expert,  w->shared, w->shared_key,
+        w->h,      w->x,      w->branch,     w->qkv,   w->conv,   w->q,         w->k,       w->v,
+        w->a,      w->b,      w->g,          w->beta,  w->z,      w->o,         w->gated,   w->qg,
+        w->aq,     w->gate,   w->ak,         w->av,    w->attn,   w->gate_proj, w->up_proj, w->act,
+        w->cos,    w->sin,    w->step,       w->sum,   w->narrow, w->wide_q,    w->wide_k,  w->grouped,
+        w->low,    w->f,      w->decay,      w->row,   w->latent, w->router,    w->weight,  w->score,
+        w->expert, w->shared, w->shared_key, w->joint, w->mixed,  w->delta,
     };
     for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
         free(reals[i]);

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include "num/status.h"
 
-enum { TS_MAX_LAYERS = 256, TS_MAX_STOPS = 16, TS_MAX_EXPERTS = 4096, TS_MOST_BLOCK = 33, TS_MOST_SLOTS = 16 };
+enum { TS_MAX_LAYERS = 256, TS_MAX_STOPS = 16, TS_MAX_EXPERTS = 4096, TS_MOST_BLOCK = 33 };
 
 typedef enum {
     TS_FAMILY_QWEN35, /* Qwen3.5: Gated DeltaNet and gated attention, dense or sparse */

@@ -1,6 +1,7 @@
 /* The config of a DFlash drafter. What z-lab's code reads is read (a key in "dflash_config", else at the top), what
  * would change the function and is not known here is refused. */
 #include <string.h>
+#include "case/args.h"
 #include "config/config_source.h"
 #include "config/draft.h"
 
