@@ -188,3 +188,32 @@ ts_status ts_dflash_block(const ts_ref_model *m, ts_ref_state *s, int32_t anchor
     ts_work_free(&w);
     return TS_OK;
 }
+
+ts_status ts_dflash_candidates(const ts_ref_model *m, const void *logits, int32_t *cand, void *U, ts_error *err)
+{
+    const ts_config *c = &m->w->cfg;
+    ts_top_slots(
+        &(ts_top_slots_args){.T = 1, .V = c->V, .K = c->dflash.slots, .logits = logits, .id = cand, .value = U});
+    return cand[0] >= 0 ? TS_OK : ts_fail(err, TS_BAD, m->w->path, "logits", "NaN");
+}
+
+ts_status ts_dflash_scores(const ts_ref_model *m, int32_t prev, const int32_t *cand, const void *U, const void *g,
+                           void *s, ts_error *err)
+{
+    const ts_config *c = &m->w->cfg;
+    ts_status status = ts_check_ids(m, &prev, 1, err);
+    if (status)
+        return status;
+    ts_selector_scores(&(ts_selector_scores_args){.T = 1,
+                                                  .K = c->dflash.slots,
+                                                  .R = c->dflash.rank,
+                                                  .V = c->V,
+                                                  .prev = &prev,
+                                                  .cand = cand,
+                                                  .U = U,
+                                                  .g = g,
+                                                  .pred = &m->w->predecessor,
+                                                  .succ = &m->w->successor,
+                                                  .y = s});
+    return TS_OK;
+}

@@ -93,6 +93,9 @@ ts_status ts_mtp_rows(const ts_ref_model *m, ts_ref_state *s, const int32_t *ids
 ts_status ts_dflash_context(const ts_ref_model *m, ts_ref_state *s, const void *taps, int64_t T, ts_error *err);
 ts_status ts_dflash_block(const ts_ref_model *m, ts_ref_state *s, int32_t anchor, int64_t k, void *logits, void *g,
                           ts_error *err);
+ts_status ts_dflash_candidates(const ts_ref_model *m, const void *logits, int32_t *cand, void *U, ts_error *err);
+ts_status ts_dflash_scores(const ts_ref_model *m, int32_t prev, const int32_t *cand, const void *U, const void *g,
+                           void *s, ts_error *err);
 void ts_state_forget(ts_ref_state *s); /* keeps nothing */
 ts_status ts_state_keep(const ts_ref_model *m, ts_ref_state *s, int64_t rows, ts_error *err);
 ts_status ts_state_rewind(const ts_ref_model *m, ts_ref_state *s, int64_t pos, ts_error *err);

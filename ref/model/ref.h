@@ -9,6 +9,7 @@
 #include "config/weights.h"
 #include "format/block.h"
 #include "num/status.h"
+#include "trace/taps.h"
 #include "trace/trace.h"
 
 typedef struct ts_ref_model ts_ref_model;
@@ -16,14 +17,6 @@ typedef struct ts_ref_state ts_ref_state;
 
 typedef void ts_mlx_encoder(const float *w, int64_t K, int bits, int group, uint8_t *code, float *scale,
                             float *bias);
-
-/* What a pass over T rows shows of its inside, in ts_real. */
-typedef struct {
-    int64_t n;            /* layers whose output is wanted */
-    const int64_t *layer; /* [n], from 0 */
-    void *stream;         /* [T][n*C] the residual stream after each of them, side by side */
-    void *hidden;         /* [T][C] after the final norm, or NULL */
-} ts_taps;
 
 typedef struct {
     const char *name;                          /* "ref32", "ref64" */
@@ -78,6 +71,13 @@ typedef struct {
      * g[k][rank] of version 2, for selector_scores. */
     ts_status (*dflash_block)(const ts_ref_model *m, ts_ref_state *s, int32_t anchor, int64_t k, void *logits,
                               void *g, ts_error *err);
+
+    /* Version 2: the slots candidates of one row of logits, and how they follow prev: s[slots] of U[slots] and the
+     * row's g. TS_BAD: a NaN among the logits. */
+    ts_status (*dflash_candidates)(const ts_ref_model *m, const void *logits, int32_t *cand, void *U,
+                                   ts_error *err);
+    ts_status (*dflash_scores)(const ts_ref_model *m, int32_t prev, const int32_t *cand, const void *U,
+                               const void *g, void *s, ts_error *err);
 
     /* Rows of ggml's blocks; see ref/op/block.h. x and y of decode and dot are of ts_real, encode is f32 in both
      * tables. n: a multiple of the block's elements. */

@@ -14,7 +14,7 @@ static const struct {
     {"attention", ts_external_attention}, {"mlx", ts_external_mlx},
     {"blocks", ts_external_blocks},       {"w4a8", ts_external_w4a8},
     {"dgemm", ts_external_dgemm},         {"peer", ts_external_peer},
-    {"w8a8", ts_external_w8a8},
+    {"w8a8", ts_external_w8a8},           {"rounds", ts_external_rounds},
 };
 
 void ts_check_external_case(ts_check *k, ts_case *c)

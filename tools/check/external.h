@@ -18,6 +18,7 @@ void ts_external_blocks(ts_check *k, const ts_case *c);     /* ggml blocks: enco
 void ts_external_w4a8(ts_check *k, const ts_case *c);       /* hashes of panels and products on a published input */
 void ts_external_dgemm(ts_check *k, const ts_case *c);      /* OpenBLAS as a witness of ref64's products */
 void ts_external_peer(ts_check *k, const ts_case *c);       /* greedy ids of another engine, in its profile */
+void ts_external_rounds(ts_check *k, const ts_case *c);     /* draft-verify rounds in float64 */
 void ts_external_w8a8(ts_check *k, const ts_case *c);       /* 8-bit codes, sums and f16 outputs of W8A8 */
 
 /* Opens golden/<case[key]>. */

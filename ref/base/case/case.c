@@ -273,7 +273,7 @@ static ts_status validate_stream(ts_case *c, ts_error *err)
 
 static ts_status validate_external(ts_case *c, ts_error *err)
 {
-    static const char *const keys[] = {"check",   "golden", "model", "config", "weights", "tokenizer",
+    static const char *const keys[] = {"check",   "golden", "model", "config", "weights", "tokenizer", "mtp", "dflash",
                                        "profile", "vary",   "type",  "tier",   NULL};
     static const char *const outputs[] = {"a64s8", "a64_panel", "a64", "a64_fma", "a8_panel", "a8_s1",
                                           "a8_s2", "a8_s4",     "ex",  "forks",   NULL}; /* hashes of w4a8 first */
