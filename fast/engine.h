@@ -5,6 +5,7 @@
 
 #include "config/profile.h"
 #include "config/weights.h"
+#include "trace/taps.h"
 #include "trace/trace.h"
 
 typedef struct ts_engine ts_engine;
@@ -39,6 +40,26 @@ ts_status ts_engine_state_put(ts_engine *e, int64_t layer, int64_t pos, const fl
 /* Appends cache.L.{conv_states,recurrent_states,k,v} of every layer L (F32; k, v widened, [Hkv,len,D]) to `out`,
  * each name followed by `suffix`. */
 void ts_engine_state_trace(const ts_engine *e, const char *suffix, ts_trace *out);
+
+/* forward with no trace but taps (not NULL). */
+ts_status ts_engine_forward_taps(ts_engine *e, const int32_t *ids, int64_t T, int64_t rows, float *logits,
+                                 const ts_taps *taps, ts_error *err);
+/* From now on a forward of at most `rows` tokens can be undone in part. */
+ts_status ts_engine_keep(ts_engine *e, int64_t rows, ts_error *err);
+/* The state after its first pos tokens: pos may be a row of the last such forward, or, in a model without linear
+ * attention, anything up to the present one. */
+ts_status ts_engine_rewind(ts_engine *e, int64_t pos, ts_error *err);
+
+/* An engine of a drafter (config/draft.h) over the target's: it runs the functions below, borrows w and the
+ * target's packed head, and must be freed first. Arguments as in ts_ref's functions of these names. */
+ts_status ts_engine_new_drafter(const ts_weights *w, const ts_engine *target, ts_engine **out, ts_error *err);
+ts_status ts_engine_mtp(ts_engine *e, const int32_t *ids, const float *hidden, int64_t T, float *logits, float *out,
+                        ts_error *err);
+ts_status ts_engine_dflash_context(ts_engine *e, const float *taps, int64_t T, ts_error *err);
+ts_status ts_engine_dflash_block(ts_engine *e, int32_t anchor, int64_t k, float *logits, float *g, ts_error *err);
+ts_status ts_engine_dflash_candidates(ts_engine *e, const float *logits, int32_t *cand, float *U, ts_error *err);
+ts_status ts_engine_dflash_scores(ts_engine *e, int32_t prev, const int32_t *cand, const float *U, const float *g,
+                                  float *s, ts_error *err);
 
 /* Back to position 0, as new. */
 void ts_engine_reset(ts_engine *e);

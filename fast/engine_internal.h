@@ -31,6 +31,9 @@ typedef enum {
     TS_SLOT_GATE,
     TS_SLOT_UP,
     TS_SLOT_ACT,
+    TS_SLOT_JOINT, /* drafters: what fc reads */
+    TS_SLOT_MIXED, /* DFlash2: rows behind a convolution */
+    TS_SLOT_DELTA, /* and what makes its kernels */
     TS_SLOT_STEP,
     TS_SLOT_SUM,
     TS_SLOT_COUNT,
@@ -40,6 +43,7 @@ typedef enum {
 typedef struct {
     float *conv, *recurrent;
     void *k, *v;
+    struct ts_engine_kept *kept; /* or NULL */
 } ts_engine_state;
 
 struct ts_engine {
@@ -48,8 +52,10 @@ struct ts_engine {
     const ts_profile *profile;
     ts_engine_options opt;
     int64_t pos;
-    int64_t pages;  /* of every pool */
-    int32_t *table; /* logical page -> pool page, shared by the layers */
+    bool borrows_head;  /* a drafter's, from its target's engine */
+    int64_t most, kept; /* rows of a pass that can be undone at most, and of the last one, up to pos */
+    int64_t pages;      /* of every pool */
+    int32_t *table;     /* logical page -> pool page, shared by the layers */
     ts_engine_state *state;
     double *inv_freq;
     float *cos, *sin; /* [capacity][R/2], rows below `angles` filled in */
@@ -70,6 +76,8 @@ typedef struct {
     ts_trace *trace;
     ts_status status;
     ts_error *err;
+    const ts_taps *taps; /* or NULL */
+    int64_t first;       /* of the taps' rows */
 } ts_piece;
 
 /* An activation and whether its codes are in the scratch: quantised once for all that read it. */
@@ -115,7 +123,21 @@ void ts_engine_note(ts_piece *p, const char *name, int64_t T, int64_t H, int64_t
 /* engine.c: positions of the piece's rows, and their angles. */
 void ts_engine_positions(ts_piece *p);
 
+/* Final norm and logits of the last `rows`. */
+void ts_engine_head(ts_piece *p, int64_t rows, float *logits);
+ts_status ts_engine_check_ids(const ts_engine *e, const int32_t *ids, int64_t T, ts_error *err);
+ts_status ts_engine_check_room(const ts_engine *e, int64_t T, ts_error *err);
+
 /* engine_layer.c: from TS_SLOT_H to TS_SLOT_H. */
 void ts_engine_layer(ts_piece *p);
+/* Norm per head and rotation: x [T,H,D] -> y. */
+void ts_engine_norm_and_rope(ts_piece *p, int64_t H, const float *x, const ts_vector *w, float *y);
+
+/* engine_keep.c: what rewinding takes. */
+bool ts_engine_keeps(const ts_piece *p);
+void ts_engine_keep_before(ts_piece *p); /* the layer's state, as the pass finds it */
+void ts_engine_keep_inputs(ts_piece *p); /* what the convolution read, TS_SLOT_WIDE */
+void ts_engine_keep_rows(ts_piece *p);   /* what the delta rule reads */
+void ts_engine_forget(ts_engine *e);
 
 #endif

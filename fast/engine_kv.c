@@ -2,25 +2,34 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "config/draft.h"
 #include "num/philox.h"
 #include "num/rope_table.h"
 
 /* Draws of the page order; the purposes in num/philox.h are below this. */
 enum { DRAW_PAGES = 64 };
 
-/* Pool page of every logical page: a Fisher-Yates shuffle of the pool, or none for seed 0. */
-static void order_pages(ts_engine *e)
+/* Pool page of every logical page: a Fisher-Yates shuffle of the pool, or none for seed 0; logical pages beyond the
+ * pool of a ring take the pages of those that slid out. */
+static void order_pages(ts_engine *e, int64_t logical)
 {
     for (int64_t i = 0; i < e->pages; i++)
         e->table[i] = (int32_t)i;
-    if (e->opt.page_seed == 0)
-        return;
-    for (int64_t i = e->pages - 1; i > 0; i--) {
+    for (int64_t i = e->opt.page_seed ? e->pages - 1 : 0; i > 0; i--) {
         int64_t j = (int64_t)(ts_uniform(e->opt.page_seed, (uint64_t)i, DRAW_PAGES) * (double)(i + 1));
         int32_t other = e->table[j];
         e->table[j] = e->table[i];
         e->table[i] = other;
     }
+    for (int64_t i = e->pages; i < logical; i++)
+        e->table[i] = e->table[i % e->pages];
+}
+
+/* A ring, if the model can do with one: a page more, because the span may start within one. */
+static int64_t pages_needed(const ts_engine *e)
+{
+    const int64_t capacity = e->opt.capacity, span = ts_draft_span(&e->w->cfg, capacity);
+    return (span + TS_PAGE - 1) / TS_PAGE + (span < capacity);
 }
 
 static int64_t pool_elements(const ts_engine *e)
@@ -59,14 +68,15 @@ void ts_engine_pages_reset(ts_engine *e)
 ts_status ts_engine_pages_new(ts_engine *e, ts_error *err)
 {
     const ts_config *c = &e->w->cfg;
-    e->pages = (e->opt.capacity + TS_PAGE - 1) / TS_PAGE + TS_SPARE_PAGES;
-    e->table = ts_engine_alloc(e->pages, 1, sizeof *e->table, err);
+    const int64_t logical = (e->opt.capacity + TS_PAGE - 1) / TS_PAGE;
+    e->pages = pages_needed(e) + TS_SPARE_PAGES;
+    e->table = ts_engine_alloc(e->pages > logical ? e->pages : logical, 1, sizeof *e->table, err);
     e->inv_freq = ts_engine_alloc(c->R / 2, 1, sizeof *e->inv_freq, err);
     e->cos = ts_engine_alloc(e->opt.capacity, c->R / 2, sizeof *e->cos, err);
     e->sin = ts_engine_alloc(e->opt.capacity, c->R / 2, sizeof *e->sin, err);
     if (!e->table || !e->inv_freq || !e->cos || !e->sin)
         return TS_BAD;
-    order_pages(e);
+    order_pages(e, logical);
     ts_rope_inv_freq(c->theta, c->R, e->inv_freq);
     for (int64_t i = 0; i < c->layers; i++) {
         if (!c->full[i])

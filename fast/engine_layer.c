@@ -50,16 +50,19 @@ static void linear_mixer(ts_piece *p, const ts_layer *w, ts_input *x)
     ts_engine_state *state = &p->e->state[p->layer];
     float **s = p->e->slot;
     int64_t T = p->T, VD = c->Hv * c->Dv, CD = 2 * c->Hk * c->Dk + VD;
+    ts_engine_keep_before(p);
     ts_engine_qkv_conv(p, x, &w->in_qkv, w->conv.v, state->conv, s[TS_SLOT_CONV]);
+    ts_engine_keep_inputs(p);
     ts_engine_note(p, "qkv", T, 0, CD, s[TS_SLOT_WIDE]);
     ts_engine_note(p, "conv", T, 0, CD, s[TS_SLOT_CONV]);
     split_qkv(p);
     gates(p, w, x);
     ts_engine_linear(p, x, &w->in_z, s[TS_SLOT_Z]);
     ts_engine_note(p, "z", T, c->Hv, c->Dv, s[TS_SLOT_Z]);
+    ts_engine_keep_rows(p);
     ts_engine_op(p, TS_OP_GDN_STEP,
-                 &(ts_gdn_args){T, c->Hk, c->Hv, c->Dk, c->Dv, p->e->pos, 0, s[TS_SLOT_Q], s[TS_SLOT_K], s[TS_SLOT_V],
-                                s[TS_SLOT_G], s[TS_SLOT_BETA], state->recurrent, s[TS_SLOT_O]});
+                 &(ts_gdn_args){T, c->Hk, c->Hv, c->Dk, c->Dv, p->e->pos, 0, s[TS_SLOT_Q], s[TS_SLOT_K],
+                                s[TS_SLOT_V], s[TS_SLOT_G], s[TS_SLOT_BETA], state->recurrent, s[TS_SLOT_O]});
     ts_engine_note(p, "o", T, c->Hv, c->Dv, s[TS_SLOT_O]);
     ts_engine_op(p, TS_OP_GATED_NORM,
                  &(ts_gated_norm_args){T, c->Hv, c->Dv, c->eps, s[TS_SLOT_O], w->gdn_norm.v, s[TS_SLOT_Z],
@@ -68,8 +71,7 @@ static void linear_mixer(ts_piece *p, const ts_layer *w, ts_input *x)
     ts_engine_linear(p, &(ts_input){s[TS_SLOT_GATED], T, VD, false}, &w->out, s[TS_SLOT_BRANCH]);
 }
 
-/* Norm per head and rotation: x [T,H,D] -> y. */
-static void norm_and_rope(ts_piece *p, int64_t H, const float *x, const ts_vector *w, float *y)
+void ts_engine_norm_and_rope(ts_piece *p, int64_t H, const float *x, const ts_vector *w, float *y)
 {
     const ts_config *c = p->c;
     ts_engine *e = p->e;
@@ -88,7 +90,7 @@ static void queries(ts_piece *p, const ts_layer *w, ts_input *x)
     ts_engine_linear(p, x, &w->q_proj, s[TS_SLOT_WIDE]);
     columns(s[TS_SLOT_WIDE], heads, 2 * c->D, 0, c->D, s[TS_SLOT_CONV]);
     columns(s[TS_SLOT_WIDE], heads, 2 * c->D, c->D, c->D, s[TS_SLOT_Z]);
-    norm_and_rope(p, c->Hq, s[TS_SLOT_CONV], &w->q_norm, s[TS_SLOT_Q]);
+    ts_engine_norm_and_rope(p, c->Hq, s[TS_SLOT_CONV], &w->q_norm, s[TS_SLOT_Q]);
     ts_engine_note(p, "q", p->T, c->Hq, c->D, s[TS_SLOT_Q]);
     ts_engine_note(p, "gate", p->T, c->Hq, c->D, s[TS_SLOT_Z]);
 }
@@ -123,7 +125,7 @@ static void full_mixer(ts_piece *p, const ts_layer *w, ts_input *x)
     int64_t T = p->T, QD = c->Hq * c->D;
     queries(p, w, x);
     ts_engine_linear(p, x, &w->k_proj, s[TS_SLOT_WIDE]);
-    norm_and_rope(p, c->Hkv, s[TS_SLOT_WIDE], &w->k_norm, s[TS_SLOT_K]);
+    ts_engine_norm_and_rope(p, c->Hkv, s[TS_SLOT_WIDE], &w->k_norm, s[TS_SLOT_K]);
     ts_engine_note(p, "k", T, c->Hkv, c->D, s[TS_SLOT_K]);
     ts_engine_linear(p, x, &w->v_proj, s[TS_SLOT_V]);
     ts_engine_note(p, "v", T, c->Hkv, c->D, s[TS_SLOT_V]);
@@ -154,6 +156,16 @@ static bool mixer_reads_codes(const ts_engine *e, const ts_layer *w, bool full)
            ts_engine_codes(e, &w->in_b);
 }
 
+/* Lays the rows side by side with those of the other layers that are tapped. */
+static void tap_stream(const ts_piece *p)
+{
+    const int64_t C = p->c->C;
+    for (int64_t i = 0; p->taps && i < p->taps->n; i++)
+        for (int64_t t = 0; p->taps->layer[i] == p->layer && t < p->T && !p->status; t++)
+            memcpy((float *)p->taps->stream + ((p->first + t) * p->taps->n + i) * C, p->e->slot[TS_SLOT_H] + t * C,
+                   (size_t)C * sizeof(float));
+}
+
 void ts_engine_layer(ts_piece *p)
 {
     const ts_layer *w = &p->e->w->layer[p->layer];
@@ -175,4 +187,5 @@ void ts_engine_layer(ts_piece *p)
     mlp(p, w, &x);
     ts_engine_op(p, TS_OP_RESIDUAL_ADD, &(ts_zip_args){T * C, s[TS_SLOT_MID], s[TS_SLOT_BRANCH], s[TS_SLOT_H]});
     ts_engine_note(p, "out", T, 0, C, s[TS_SLOT_H]);
+    tap_stream(p);
 }

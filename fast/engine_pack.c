@@ -6,10 +6,11 @@
 
 /* The matrices of a layer, by their offset in ts_layer. */
 static const size_t matrix_at[] = {
-    offsetof(ts_layer, gate_proj), offsetof(ts_layer, up_proj), offsetof(ts_layer, down_proj),
-    offsetof(ts_layer, in_qkv),    offsetof(ts_layer, in_z),    offsetof(ts_layer, in_b),
-    offsetof(ts_layer, in_a),      offsetof(ts_layer, out),     offsetof(ts_layer, q_proj),
-    offsetof(ts_layer, k_proj),    offsetof(ts_layer, v_proj),  offsetof(ts_layer, o_proj),
+    offsetof(ts_layer, gate_proj),      offsetof(ts_layer, up_proj),       offsetof(ts_layer, down_proj),
+    offsetof(ts_layer, in_qkv),         offsetof(ts_layer, in_z),          offsetof(ts_layer, in_b),
+    offsetof(ts_layer, in_a),           offsetof(ts_layer, out),           offsetof(ts_layer, q_proj),
+    offsetof(ts_layer, k_proj),         offsetof(ts_layer, v_proj),        offsetof(ts_layer, o_proj),
+    offsetof(ts_layer, attn_conv_proj), offsetof(ts_layer, mlp_conv_proj),
 };
 enum { MATRICES = sizeof matrix_at / sizeof *matrix_at };
 
@@ -40,7 +41,10 @@ ts_status ts_engine_weights_new(ts_engine *e, const ts_weights *w, ts_error *err
     if (!e->weights.layer)
         return TS_BAD;
     memcpy(e->weights.layer, w->layer, layers * sizeof *w->layer);
-    ts_status s = pack(e, &e->weights.head, err);
+    ts_matrix *const end[] = {&e->weights.fc, &e->weights.selector_hidden, &e->weights.head};
+    ts_status s = TS_OK;
+    for (size_t i = 0; !s && i < (e->borrows_head ? 2u : 3u); i++)
+        s = pack(e, end[i], err);
     for (size_t i = 0; !s && i < layers; i++)
         for (int j = 0; !s && j < MATRICES; j++)
             s = pack(e, layer_matrix(&e->weights.layer[i], j), err);
@@ -51,7 +55,10 @@ void ts_engine_weights_free(ts_engine *e)
 {
     if (!e->weights.layer)
         return;
-    ts_matrix_unpack(&e->weights.head);
+    if (!e->borrows_head)
+        ts_matrix_unpack(&e->weights.head);
+    ts_matrix_unpack(&e->weights.fc);
+    ts_matrix_unpack(&e->weights.selector_hidden);
     for (int64_t i = 0; i < e->weights.cfg.layers; i++)
         for (int j = 0; j < MATRICES; j++)
             ts_matrix_unpack(layer_matrix(&e->weights.layer[i], j));

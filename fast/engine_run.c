@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include "config/draft.h"
 #include "num/convert.h"
 #include "cpu/fused.h"
 #include "schedule.h"
@@ -39,7 +40,7 @@ static int64_t most(int64_t a, int64_t b)
 /* The longest input of a linear: what the codes need. */
 static int64_t longest_input(const ts_config *c)
 {
-    return most(most(c->C, c->I), most(c->Hv * c->Dv, c->Hq * c->D));
+    return most(most(most(c->C, c->I), ts_draft_joint(c)), most(c->Hv * c->Dv, c->Hq * c->D));
 }
 
 static void slot_widths(const ts_config *c, int64_t width[TS_SLOT_COUNT])
@@ -67,6 +68,9 @@ static void slot_widths(const ts_config *c, int64_t width[TS_SLOT_COUNT])
         [TS_SLOT_GATE] = c->I,
         [TS_SLOT_UP] = c->I,
         [TS_SLOT_ACT] = c->I,
+        [TS_SLOT_JOINT] = ts_draft_joint(c),
+        [TS_SLOT_MIXED] = c->dflash.slots ? c->C : 0,
+        [TS_SLOT_DELTA] = c->dflash.slots ? 2 * c->dflash.conv_taps * (c->C / c->dflash.conv_group) : 0,
         [TS_SLOT_STEP] = groups,
         [TS_SLOT_SUM] = groups,
     };
@@ -184,7 +188,8 @@ void ts_engine_qkv_conv(ts_piece *p, ts_input *in, const ts_matrix *w, const flo
         quantise(p, in);
         ts_engine_op(p, TS_OP_QKV_CONV_A64S8,
                      &(ts_qkv_conv_a64s8_args){in->T, w->N, in->K, W, e->code, s[TS_SLOT_STEP], s[TS_SLOT_SUM], w,
-                                               taps, state, y, p->trace ? s[TS_SLOT_WIDE] : NULL});
+                                               taps, state, y,
+                                               p->trace || ts_engine_keeps(p) ? s[TS_SLOT_WIDE] : NULL});
         return;
     }
     ts_engine_linear(p, in, w, s[TS_SLOT_WIDE]);

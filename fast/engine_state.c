@@ -8,7 +8,13 @@
 
 static ts_status piece(ts_engine *e, int64_t layer, const float *x, int64_t T, ts_trace *trace, ts_error *err)
 {
-    ts_piece p = {e, &e->w->cfg, T, layer, trace, ts_engine_reserve(e, T, err), err};
+    ts_piece p = {.e = e,
+                  .c = &e->w->cfg,
+                  .T = T,
+                  .layer = layer,
+                  .trace = trace,
+                  .status = ts_engine_reserve(e, T, err),
+                  .err = err};
     if (p.status != TS_OK)
         return p.status;
     ts_engine_positions(&p);
@@ -53,7 +59,7 @@ static ts_status put_kv(ts_engine *e, int64_t layer, int64_t pos, const float *k
         return TS_BAD;
     by_token(c, pos, k, rows);
     by_token(c, pos, v, rows + n);
-    ts_piece p = {e, c, pos, layer, NULL, TS_OK, err};
+    ts_piece p = {.e = e, .c = c, .T = pos, .layer = layer, .err = err};
     ts_engine_op(&p, TS_OP_KV_STORE,
                  &(ts_kv_store_args){pos, c->Hkv, c->D, 0, rows, rows + n, ts_engine_kv(e, layer)});
     free(rows);

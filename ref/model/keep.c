@@ -87,19 +87,11 @@ ts_status ts_state_keep(const ts_ref_model *m, ts_ref_state *s, int64_t rows, ts
     return TS_OK;
 }
 
-static bool has_linear(const ts_config *c)
-{
-    for (int64_t i = 0; i < c->layers; i++)
-        if (!c->full[i])
-            return true;
-    return false;
-}
-
 ts_status ts_state_rewind(const ts_ref_model *m, ts_ref_state *s, int64_t pos, ts_error *err)
 {
     const ts_config *c = &m->w->cfg;
     const int64_t row = pos - (s->pos - s->kept) - 1; /* of the last pass, after which the state is wanted */
-    if (pos < 0 || pos > s->pos || (pos < s->pos && has_linear(c) && row < 0))
+    if (pos < 0 || pos > s->pos || (pos < s->pos && ts_config_has_linear(c) && row < 0))
         return ts_fail(err, TS_BAD, m->w->path, NULL, "position %lld is not among the %lld rows kept before %lld",
                        (long long)pos, (long long)s->kept, (long long)s->pos);
     for (int64_t i = 0; i < s->layers && pos < s->pos; i++) {

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/draft.h"
 #include "kv.h"
 #include "model.h"
 #include "op.h"
@@ -32,18 +33,11 @@ static bool layer_state_new(const ts_config *c, bool full, ts_kv_dtype dtype, in
     return l->kv.k && l->kv.v && l->kv.k_scale && l->kv.v_scale;
 }
 
-/* A drafter whose layers all slide needs the window and a block: its pages are a ring. */
+/* A ring of pages, if the model can do with one: a page more, because the span may start within one. */
 static int64_t pages_of(const ts_config *c, int64_t capacity)
 {
-    const int64_t all = (capacity + TS_PAGE - 1) / TS_PAGE;
-    int64_t window = 0;
-    for (int64_t i = 0; i < c->layers; i++)
-        if (c->draft != TS_DRAFT_DFLASH || c->dflash.window[i] == 0)
-            return all;
-        else
-            window = c->dflash.window[i] > window ? c->dflash.window[i] : window;
-    const int64_t ring = (window + c->dflash.block + TS_PAGE - 1) / TS_PAGE + 1;
-    return ring < all ? ring : all;
+    const int64_t span = ts_draft_span(c, capacity);
+    return (span + TS_PAGE - 1) / TS_PAGE + (span < capacity);
 }
 
 ts_status ts_state_new(const ts_ref_model *m, int64_t capacity, ts_ref_state **out, ts_error *err)

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/draft.h"
 #include "model.h"
 
 static int64_t max64(int64_t a, int64_t b)
@@ -14,16 +15,10 @@ static int64_t intermediate(const ts_config *c)
     return max64(c->I, max64(c->moe.I, c->moe.shared));
 }
 
-/* The input of a drafter's fc. */
-static int64_t joint(const ts_config *c)
-{
-    return c->draft == TS_DRAFT_MTP ? 2 * c->C : c->draft == TS_DRAFT_DFLASH ? c->dflash.taps * c->C : 0;
-}
-
 /* The widest input of any linear: what the activation codec must hold. */
 static int64_t widest(const ts_config *c)
 {
-    return max64(max64(joint(c), max64(c->C, intermediate(c))),
+    return max64(max64(ts_draft_joint(c), max64(c->C, intermediate(c))),
                  max64(max64(c->Hv * c->Dv, c->rank), c->Hq * max64(c->D, c->Dm)));
 }
 
@@ -52,7 +47,7 @@ ts_status ts_work_new(const ts_ref_model *m, int64_t T, ts_work *w, ts_error *er
         {&w->grouped, next ? CD + VD : 0}, {&w->low, kimi ? c->Dk : 0}, {&w->f, kimi ? VD : 0}, {&w->decay, kimi ? VD : 0},
         {&w->latent, c->rank}, {&w->shared_key, c->Dr}, {&w->row, c->rank + c->Dr},
         {&w->router, E}, {&w->weight, E}, {&w->score, c->moe.groups}, {&w->shared, E ? c->C : 0},
-        {&w->joint, joint(c)}, {&w->mixed, d->slots ? c->C : 0},
+        {&w->joint, ts_draft_joint(c)}, {&w->mixed, d->slots ? c->C : 0},
         {&w->delta, d->slots ? 2 * d->conv_taps * (c->C / d->conv_group) : 0},
     };
     /* clang-format on */

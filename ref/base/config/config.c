@@ -414,3 +414,11 @@ bool ts_config_is_dense(const ts_config *c)
 {
     return c->family == TS_FAMILY_QWEN35 && c->moe.E == 0;
 }
+
+bool ts_config_has_linear(const ts_config *c)
+{
+    for (int64_t i = 0; i < c->layers; i++)
+        if (!c->full[i])
+            return true;
+    return false;
+}

@@ -68,6 +68,7 @@ ts_status ts_config_load(const char *dir, ts_config *out, ts_error *err);
 /* One config.json by path (goldens name theirs differently). */
 ts_status ts_config_load_file(const char *path, ts_config *out, ts_error *err);
 bool ts_config_is_stop(const ts_config *c, int32_t id);
+bool ts_config_has_linear(const ts_config *c);
 /* Qwen3.5 without experts: what the fast engine, quantize and convert know. */
 bool ts_config_is_dense(const ts_config *c);
 

@@ -21,6 +21,12 @@ ts_status ts_weights_load_mtp(const ts_weights *target, const char *path, ts_wei
  * vocabulary, number of layers). */
 ts_status ts_weights_load_dflash(const ts_weights *target, const char *path, ts_weights **out, ts_error *err);
 
+/* What `fc` reads of a token, 0: c is no drafter's. */
+int64_t ts_draft_joint(const ts_config *c);
+/* Tokens that a state of `capacity` tokens must hold at once: of a drafter whose layers all slide, its window and a
+ * block, else all. */
+int64_t ts_draft_span(const ts_config *c, int64_t capacity);
+
 /* The file of that name in the target's folder: dir of target->path, or itself if it is one. */
 ts_status ts_draft_beside(const ts_weights *target, const char *name, char *out, size_t size, ts_error *err);
 
