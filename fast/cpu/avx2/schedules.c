@@ -30,7 +30,6 @@
     X(ts_rmsnorm_a64_avx2)     \
     X(ts_gate_up_a64s8_avx2)   \
     X(ts_qkv_conv_a64s8_avx2)  \
-    X(ts_grouped_conv_avx2)    \
     X(ts_selector_scores_avx2) \
     X(ts_top_slots_avx2)
 

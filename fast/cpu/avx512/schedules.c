@@ -32,7 +32,6 @@
     X(ts_rmsnorm_a64_avx512)     \
     X(ts_gate_up_a64s8_avx512)   \
     X(ts_qkv_conv_a64s8_avx512)  \
-    X(ts_grouped_conv_avx512)    \
     X(ts_selector_scores_avx512) \
     X(ts_top_slots_avx512)
 

@@ -9,10 +9,11 @@ static void gated(const ts_selector_scores_args *a, int64_t t, float *h)
 {
     const float *g = a->g + t * a->R;
     v_widen_row(a->pred, a->prev[t], h);
-    for (int64_t r = 0; r < a->R; r += VEC) {
-        vmask m = v_first(a->R - r);
-        v_store_some(h + r, m, v_mul(v_load_some(h + r, m), v_load_some(g + r, m)));
-    }
+    int64_t r = 0;
+    for (; r + VEC <= a->R; r += VEC)
+        v_store(h + r, v_mul(v_load(h + r), v_load(g + r)));
+    for (; r < a->R; r++)
+        h[r] = h[r] * g[r];
 }
 
 static void run(const void *args, int64_t begin, int64_t end)
