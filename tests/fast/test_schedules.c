@@ -200,6 +200,35 @@ static void blocks_know_nothing_of_each_other(void **state)
     }
 }
 
+/* What the engine takes for a matrix of those weights, packed as for that schedule. */
+static const ts_schedule *picked(shape s, weights w)
+{
+    ts_error err;
+    s.w = w;
+    fixture *f = make(&s);
+    assert_int_equal(ts_matrix_pack(&f->matrix, s.op, "ts", 1, &err), TS_OK);
+    const ts_schedule *taken = ts_schedule_pick(s.op, "ts", &f->args);
+    discard(f);
+    return taken;
+}
+
+static void eight_bits_have_the_schedules_of_four(void **state)
+{
+    (void)state;
+    static const shape linear[] = {{.op = TS_OP_MATMUL_A64S8, .dim = {1, 40, 192}},
+                                   {.op = TS_OP_GATE_UP_A64S8, .dim = {1, 40, 192}},
+                                   {.op = TS_OP_QKV_CONV_A64S8, .dim = {1, 40, 192, 4}},
+                                   {.op = TS_OP_MATMUL_DOT32, .dim = {1, 40, 192}}};
+    for (size_t i = 0; i < sizeof linear / sizeof *linear; i++)
+        for (int64_t T = 1; T <= 40; T++) {
+            shape s = linear[i];
+            s.dim[0] = T;
+            const ts_schedule *eight = picked(s, W_MLX8);
+            assert_non_null(eight);
+            assert_ptr_equal(eight, picked(s, W_MLX4));
+        }
+}
+
 static bool known_inner(const ts_op *op, const char *name)
 {
     for (int i = 0; i < TS_MAX_FIELDS && op->field[i].name; i++)
@@ -311,6 +340,7 @@ int main(void)
         cmocka_unit_test(row_count_changes_nothing),
         cmocka_unit_test(chunks_may_be_cut_at_64),
         cmocka_unit_test(blocks_know_nothing_of_each_other),
+        cmocka_unit_test(eight_bits_have_the_schedules_of_four),
         cmocka_unit_test(attention_sees_only_its_keys),
         cmocka_unit_test(codes_are_declined),
     };
