@@ -7,32 +7,35 @@
 
 /* One line per schedule that needs no isa, in order of preference: the engine takes the first that accepts. Those
  * that need one are listed in cpu/ISA/schedules.c and come first. */
-#define TS_SCHEDULES(X)          \
-    X(ts_exp_portable)           \
-    X(ts_sigmoid_portable)       \
-    X(ts_silu_portable)          \
-    X(ts_softplus_portable)      \
-    X(ts_rsqrt_portable)         \
-    X(ts_residual_add_portable)  \
-    X(ts_swiglu_portable)        \
-    X(ts_sigmoid_gate_portable)  \
-    X(ts_embed_portable)         \
-    X(ts_rmsnorm_portable)       \
-    X(ts_l2norm_portable)        \
-    X(ts_gated_norm_portable)    \
-    X(ts_conv1d_portable)        \
-    X(ts_gdn_gates_portable)     \
-    X(ts_gdn_step_portable)      \
-    X(ts_gdn_chunk64_portable)   \
-    X(ts_rope_portable)          \
-    X(ts_kv_store_portable)      \
-    X(ts_attention_portable)     \
-    X(ts_matmul_dot32_portable)  \
-    X(ts_quantize_a64_portable)  \
-    X(ts_matmul_a64s8_portable)  \
-    X(ts_rmsnorm_a64_portable)   \
-    X(ts_gate_up_a64s8_portable) \
-    X(ts_qkv_conv_a64s8_portable)
+#define TS_SCHEDULES(X)            \
+    X(ts_exp_portable)             \
+    X(ts_sigmoid_portable)         \
+    X(ts_silu_portable)            \
+    X(ts_softplus_portable)        \
+    X(ts_rsqrt_portable)           \
+    X(ts_residual_add_portable)    \
+    X(ts_swiglu_portable)          \
+    X(ts_sigmoid_gate_portable)    \
+    X(ts_embed_portable)           \
+    X(ts_rmsnorm_portable)         \
+    X(ts_l2norm_portable)          \
+    X(ts_gated_norm_portable)      \
+    X(ts_conv1d_portable)          \
+    X(ts_gdn_gates_portable)       \
+    X(ts_gdn_step_portable)        \
+    X(ts_gdn_chunk64_portable)     \
+    X(ts_rope_portable)            \
+    X(ts_kv_store_portable)        \
+    X(ts_attention_portable)       \
+    X(ts_matmul_dot32_portable)    \
+    X(ts_quantize_a64_portable)    \
+    X(ts_matmul_a64s8_portable)    \
+    X(ts_rmsnorm_a64_portable)     \
+    X(ts_gate_up_a64s8_portable)   \
+    X(ts_qkv_conv_a64s8_portable)  \
+    X(ts_grouped_conv_portable)    \
+    X(ts_selector_scores_portable) \
+    X(ts_top_slots_portable)
 
 #define DECLARE(schedule) extern const ts_schedule schedule;
 #define ADDRESS(schedule) &schedule,

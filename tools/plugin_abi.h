@@ -6,7 +6,7 @@
 #include "schedule.h"
 
 /* Counted up when a struct that a schedule reads changes. */
-#define TS_PLUGIN_VERSION 3
+#define TS_PLUGIN_VERSION 4
 
 /* The list of operations and the size of a schedule are in it, so that a plugin made for others is refused even
  * if nobody counted up: version * 1000000 + operations * 1000 + bytes of ts_schedule. */

@@ -50,6 +50,9 @@
  *   moe_router_sigmoid                 ts_moe_router_args
  *       Shazeer et al., arXiv 1701.06538; sigmoid, groups and the bias: DeepSeek-V3, arXiv 2412.19437
  *   moe_accumulate row_gate            ts_moe_accumulate_args, ts_row_gate_args
+ *   grouped_conv selector_scores       ts_grouped_conv_args, ts_selector_scores_args
+ *   top_slots                          ts_top_slots_args
+ *       the drafter DFlash2: z-lab's dflash, and arXiv 2602.06036 for its first form
  *   rope                               ts_rope_args
  *       Su et al., arXiv 2104.09864; halves rotated, not neighbours
  *   kv_store attention                 ts_kv_store_args, ts_attention_args

@@ -55,11 +55,15 @@ static const shape shapes[] = {
     {.op = TS_OP_ATTENTION, .dim = {5, 4, 4, 40, 4, 100}, .kv = TS_KV_BF16},
     {.op = TS_OP_ATTENTION, .dim = {5, 4, 4, 40, 4, 100}, .kv = TS_KV_F16},
     {.op = TS_OP_ATTENTION, .dim = {2, 2, 1, 4, 70, 0}},
+    {.op = TS_OP_ATTENTION, .dim = {8, 6, 2, 64, 3, 0, 1}, .kv = TS_KV_BF16},
+    {.op = TS_OP_ATTENTION, .dim = {8, 4, 4, 40, 3, 5, 1}},
     {.op = TS_OP_MATMUL_DOT32, .dim = {71, 9, 1100}, .w = W_BF16},
     {.op = TS_OP_MATMUL_DOT32, .dim = {7, 9, 100}, .w = W_F16},
     {.op = TS_OP_MATMUL_DOT32, .dim = {7, 9, 50}, .w = W_F32},
     {.op = TS_OP_MATMUL_DOT32, .dim = {7, 9, 640}, .w = W_MLX4},
     {.op = TS_OP_MATMUL_DOT32, .dim = {7, 9, 640}, .w = W_MLX5},
+    {.op = TS_OP_MATMUL_DOT32, .dim = {7, 9, 640}, .w = W_MLX8},
+    {.op = TS_OP_MATMUL_DOT32, .dim = {1, 9, 640}, .w = W_MLX8},
     {.op = TS_OP_MATMUL_DOT32, .dim = {1, 9, 1100}, .w = W_BF16},
     {.op = TS_OP_MATMUL_DOT32, .dim = {1, 7, 2048}, .w = W_MLX5},
     {.op = TS_OP_QUANTIZE_A64, .dim = {7, 192}},
@@ -69,10 +73,21 @@ static const shape shapes[] = {
     {.op = TS_OP_MATMUL_A64S8, .dim = {1, 100, 832}, .w = W_MLX4},
     {.op = TS_OP_MATMUL_A64S8, .dim = {1, 33, 192}, .w = W_MLX8},
     {.op = TS_OP_MATMUL_A64S8, .dim = {109, 150, 576}, .w = W_MLX4},
+    {.op = TS_OP_MATMUL_A64S8, .dim = {109, 150, 576}, .w = W_MLX8},
+    {.op = TS_OP_MATMUL_A64S8, .dim = {1, 100, 832}, .w = W_MLX8},
     {.op = TS_OP_RMSNORM_A64, .dim = {7, 192, 1}},
     {.op = TS_OP_GATE_UP_A64S8, .dim = {7, 77, 320}, .w = W_MLX4},
     {.op = TS_OP_GATE_UP_A64S8, .dim = {33, 70, 64}, .w = W_MLX8},
     {.op = TS_OP_QKV_CONV_A64S8, .dim = {7, 77, 320, 4}, .w = W_MLX4},
+    {.op = TS_OP_QKV_CONV_A64S8, .dim = {7, 70, 192, 4}, .w = W_MLX8},
+    {.op = TS_OP_GROUPED_CONV, .dim = {8, 96, 2, 16, 8, 0}},
+    {.op = TS_OP_GROUPED_CONV, .dim = {11, 63, 3, 21, 4, 1}},
+    {.op = TS_OP_SELECTOR_SCORES, .dim = {5, 6, 100, 40}, .w = W_BF16},
+    {.op = TS_OP_SELECTOR_SCORES, .dim = {5, 6, 50, 40}, .w = W_F16},
+    {.op = TS_OP_SELECTOR_SCORES, .dim = {3, 16, 256, 40}, .w = W_F32},
+    {.op = TS_OP_SELECTOR_SCORES, .dim = {3, 5, 256, 40}, .w = W_MLX8},
+    {.op = TS_OP_TOP_SLOTS, .dim = {5, 1003, 16}},
+    {.op = TS_OP_TOP_SLOTS, .dim = {5, 16, 16}},
 };
 enum { SHAPES = sizeof shapes / sizeof *shapes, PAGE = 16, MORE = 4 };
 
@@ -152,11 +167,12 @@ static void *make_kv(fixture *f, ts_kv *kv, ts_kv_dtype dtype, int64_t tokens, i
     return k;
 }
 
-/* Token ids below V; or pos and len of rows that end the sequence, pos two past the last key once. */
+/* Token ids below V (id, prev, cand); or pos and len of rows that end the sequence, pos two past the last key once.
+ */
 static int32_t *make_ints(const fixture *f, const char *name, int64_t n)
 {
     int32_t *y = allocate((size_t)n * sizeof *y);
-    if (strcmp(name, "id") == 0) {
+    if (strcmp(name, "pos") != 0 && strcmp(name, "len") != 0) {
         ts_generate_ints(1, 30, 0, (int32_t)ts_op_dim(f->op, &f->args, "V") - 1, y, n);
         return y;
     }
@@ -193,9 +209,8 @@ static void make_field(fixture *f, int i, const shape *s)
     }
     f->size[i] = (size_t)n * (d->kind == TS_FIELD_I8 ? 1 : sizeof(float));
     if (d->kind == TS_FIELD_MATRIX) {
-        f->field[i] = f->matrix.data
-                          ? NULL
-                          : make_matrix(f, s->w, s->dim[1], s->dim[2], 10); /* a second one is the first */
+        int64_t N = ts_op_dim(f->op, &f->args, d->dim[0]), K = ts_op_dim(f->op, &f->args, d->dim[1]);
+        f->field[i] = f->matrix.data ? NULL : make_matrix(f, s->w, N, K, 10); /* a second one is the first */
         f->size[i] = 0;
     } else if (d->role == TS_OUT || d->role == TS_INNER) {
         f->field[i] = make_garbage(f->size[i]);

@@ -127,11 +127,17 @@ static void run_or_next(const ts_schedule *s, fixture *f)
     ts_schedule_run(s, &f->args, 1);
 }
 
+/* Do the rows of a call belong together, chunk by chunk or block by block? */
+static bool rows_are_pieces(ts_op_id op)
+{
+    return op == TS_OP_GDN_CHUNK64 || op == TS_OP_GROUPED_CONV;
+}
+
 static void rows_one(const ts_schedule *s, const shape *sh)
 {
     fixture *whole = make_for(s, sh), *rows = make_for(s, sh);
     int64_t T = sh->dim[0];
-    if (strcmp(whole->op->dim[0].name, "T") == 0 && s->op != TS_OP_GDN_CHUNK64) {
+    if (strcmp(whole->op->dim[0].name, "T") == 0 && !rows_are_pieces(s->op)) {
         ts_schedule_run(s, &whole->args, 1);
         for (int64_t t = 0; t < T; t++) {
             one_row(rows, t, T);
@@ -171,6 +177,56 @@ static void chunks_may_be_cut_at_64(void **state)
     assert_true(same(whole, pieces));
     discard(whole);
     discard(pieces);
+}
+
+static void blocks_know_nothing_of_each_other(void **state)
+{
+    (void)state;
+    static const shape s = {.op = TS_OP_GROUPED_CONV, .dim = {11, 63, 3, 21, 4, 1}};
+    const ts_schedule *conv;
+    for (int i = 0; (conv = ts_schedule_at(i)) != NULL; i++) {
+        if (conv->op != TS_OP_GROUPED_CONV)
+            continue;
+        fixture *whole = make(&s), *pieces = make(&s);
+        ts_schedule_run(conv, &whole->args, 1);
+        for (int64_t t = 0; t < 11; t += 4) {
+            one_row(pieces, t, 11);
+            pieces->args.largest.T = t + 4 < 11 ? 4 : 11 - t;
+            ts_schedule_run(conv, &pieces->args, 1);
+        }
+        assert_true(same(whole, pieces));
+        discard(whole);
+        discard(pieces);
+    }
+}
+
+/* What the engine takes for a matrix of those weights, packed as for that schedule. */
+static const ts_schedule *picked(shape s, weights w)
+{
+    ts_error err;
+    s.w = w;
+    fixture *f = make(&s);
+    assert_int_equal(ts_matrix_pack(&f->matrix, s.op, "ts", 1, &err), TS_OK);
+    const ts_schedule *taken = ts_schedule_pick(s.op, "ts", &f->args);
+    discard(f);
+    return taken;
+}
+
+static void eight_bits_have_the_schedules_of_four(void **state)
+{
+    (void)state;
+    static const shape linear[] = {{.op = TS_OP_MATMUL_A64S8, .dim = {1, 40, 192}},
+                                   {.op = TS_OP_GATE_UP_A64S8, .dim = {1, 40, 192}},
+                                   {.op = TS_OP_QKV_CONV_A64S8, .dim = {1, 40, 192, 4}},
+                                   {.op = TS_OP_MATMUL_DOT32, .dim = {1, 40, 192}}};
+    for (size_t i = 0; i < sizeof linear / sizeof *linear; i++)
+        for (int64_t T = 1; T <= 40; T++) {
+            shape s = linear[i];
+            s.dim[0] = T;
+            const ts_schedule *eight = picked(s, W_MLX8);
+            assert_non_null(eight);
+            assert_ptr_equal(eight, picked(s, W_MLX4));
+        }
 }
 
 static bool known_inner(const ts_op *op, const char *name)
@@ -283,6 +339,8 @@ int main(void)
         cmocka_unit_test(ranges_and_threads_change_nothing),
         cmocka_unit_test(row_count_changes_nothing),
         cmocka_unit_test(chunks_may_be_cut_at_64),
+        cmocka_unit_test(blocks_know_nothing_of_each_other),
+        cmocka_unit_test(eight_bits_have_the_schedules_of_four),
         cmocka_unit_test(attention_sees_only_its_keys),
         cmocka_unit_test(codes_are_declined),
     };

@@ -57,12 +57,14 @@ static void *as(inputs_array *a, const inputs_shape *s, ts_dtype dtype, uint32_t
     return narrow(a, s, stream, n, dtype == TS_F16 ? ts_f32_to_f16 : ts_f32_to_bf16);
 }
 
-static void make_matrix(inputs *in, inputs_array *a, const inputs_shape *s)
+static void make_matrix(inputs *in, inputs_array *a, const ts_field *f, const inputs_shape *s)
 {
     static const ts_dtype plain[] = {[W_BF16] = TS_BF16, [W_F16] = TS_F16, [W_F32] = TS_F32};
     static const int bits[] = {[W_MLX4] = 4, [W_MLX8] = 8, [W_MLX5] = 5};
     ts_matrix *m = &in->matrix;
-    *m = (ts_matrix){.format = s->w < W_MLX4 ? (ts_weight_format)s->w : TS_W_MLX, .N = s->dim[1], .K = s->dim[2]};
+    *m = (ts_matrix){.format = s->w < W_MLX4 ? (ts_weight_format)s->w : TS_W_MLX,
+                     .N = ts_op_dim(in->op, &in->args, f->dim[0]),
+                     .K = ts_op_dim(in->op, &in->args, f->dim[1])};
     if (m->format != TS_W_MLX) {
         m->data = as(a, s, plain[s->w], 10, m->N * m->K);
         return;
@@ -95,11 +97,11 @@ static void make_kv(inputs *in, inputs_array *a, ts_kv *kv, const inputs_shape *
                   .v = as(&in->more[2], s, dtype[s->kv], 21, n)};
 }
 
-/* Ids below V; or positions and lengths of rows at the end of the pool, one of them short. */
+/* Ids below V (id, prev, cand); or positions and lengths of rows at the end of the pool, one of them short. */
 static void make_ints(const inputs *in, inputs_array *a, const char *name, int64_t n)
 {
     int32_t *y = allocate(a, (size_t)n * sizeof *y);
-    if (strcmp(name, "id") == 0)
+    if (strcmp(name, "pos") != 0 && strcmp(name, "len") != 0)
         ts_generate_ints(1, 30, 0, (int32_t)ts_op_dim(in->op, &in->args, "V") - 1, y, n);
     else
         for (int64_t t = 0; t < n; t++)
@@ -117,7 +119,7 @@ static void make_field(inputs *in, int i, const inputs_shape *s)
         return;
     }
     if (f->kind == TS_FIELD_MATRIX && !in->matrix.data)
-        make_matrix(in, a, s);
+        make_matrix(in, a, f, s);
     else if (f->kind == TS_FIELD_I32)
         make_ints(in, a, f->name, n);
     else if (f->role == TS_OUT || f->role == TS_INNER)

@@ -30,26 +30,32 @@ enum {
 };
 static const double allowed = 0x1p-28;
 
-static const int32_t pos[T] = {299, 256, 128, 127, 299}, len[T] = {300, 300, 129, 128, 0};
+static const int32_t pos[T] = {299, 256, 128, 127, 299}, len[T] = {300, 300, 300, 140, 0};
 
 typedef struct {
     const char *q, *k, *v; /* generators */
     double scale;
-    int64_t window;
+    int64_t window, both;
 } inputs;
 
 static const inputs table[] = {
-    {"normal", "normal", "normal", 0.2, 0},
-    {"normal", "normal", "normal", 0.2, 1},
-    {"normal", "normal", "normal", 0.2, 129},
-    {"normal:16", "normal:16", "normal", 1, 0},               /* one key takes all */
-    {"const:0", "normal", "normal", 1, 0},                    /* all weights equal */
-    {"const:1", "const:2", "put:9:1000000:normal", 0.5, 100}, /* all scores equal, one large value */
-    {"normal", "normal", "normal:1e30", 0.2, 0},
-    {"normal:1e15", "normal:1e-15", "normal:1e-30", 0.2, 0},
-    {"pow2:-3:3", "pow2:-3:3", "ints:-4:4", 0.25, 150},
-    {"ladder:1,-1,0.5,-0.5,8,-8,3", "ladder:40,-40,0,0.001,7", "ladder:1e20,1,-1e20,-1,1e-20", 0.1, 0},
-    {"put:30:500:normal", "normal", "interleave:normal;const:1e10", 1, 77},
+    {"normal", "normal", "normal", 0.2, 0, 0},
+    {"normal", "normal", "normal", 0.2, 1, 0},
+    {"normal", "normal", "normal", 0.2, 129, 0},
+    {"normal:16", "normal:16", "normal", 1, 0, 0},               /* one key takes all */
+    {"const:0", "normal", "normal", 1, 0, 0},                    /* all weights equal */
+    {"const:1", "const:2", "put:9:1000000:normal", 0.5, 100, 0}, /* all scores equal, one large value */
+    {"normal", "normal", "normal:1e30", 0.2, 0, 0},
+    {"normal:1e15", "normal:1e-15", "normal:1e-30", 0.2, 0, 0},
+    {"pow2:-3:3", "pow2:-3:3", "ints:-4:4", 0.25, 150, 0},
+    {"ladder:1,-1,0.5,-0.5,8,-8,3", "ladder:40,-40,0,0.001,7", "ladder:1e20,1,-1e20,-1,1e-20", 0.1, 0, 0},
+    {"put:30:500:normal", "normal", "interleave:normal;const:1e10", 1, 77, 0},
+    {"normal", "normal", "normal", 0.2, 0, 1},
+    {"normal", "normal", "normal", 0.2, 1, 1},
+    {"normal", "normal", "normal", 0.2, 5, 1},
+    {"normal", "normal", "normal", 0.2, 129, 1},
+    {"const:0", "normal", "normal", 1, 130, 1},
+    {"normal:16", "normal:16", "normal", 1, 40, 1},
 };
 
 typedef struct {
@@ -149,7 +155,8 @@ static void scene_free(scene *s)
 
 static bool visible(const inputs *in, int t, int j)
 {
-    return j < len[t] && j <= pos[t] && (in->window == 0 || j > pos[t] - in->window);
+    bool near = in->window == 0 || llabs(pos[t] - j) < in->window;
+    return j < len[t] && near && (j <= pos[t] || in->both);
 }
 
 static long double dense_score(const inputs *in, const scene *s, int t, int h, int j)
@@ -192,6 +199,7 @@ static void compare(const inputs *in, const scene *s, double *worst, int *judged
                            .D = D,
                            .parts = PARTS,
                            .window = in->window,
+                           .both = in->both,
                            .scale = in->scale,
                            .q = f64(s->q64),
                            .pos = pos,

@@ -183,6 +183,10 @@ static const char *small(ts_op_id op)
         return "2,96,128";
     case TS_OP_EMBED:
         return "3,16,128";
+    case TS_OP_SELECTOR_SCORES:
+        return "3,4,64,16";
+    case TS_OP_TOP_SLOTS:
+        return "2,200,16";
     case TS_OP_KV_STORE:
         return "3,2,64,40";
     case TS_OP_GDN_STEP:

@@ -87,7 +87,8 @@ static void build_i8(built *b, const ts_field *f, int64_t n)
     put(b, f->offset, c32, c64);
 }
 
-/* id: rows of w; pos: 100, 180, ...; len: all keys but for one row that is cut short, one that sees none */
+/* id, prev, cand: rows of w; pos: 100, 180, ...; len: all keys but for one row that is cut short, one that sees
+ * none */
 static void build_i32(built *b, const inputs *in, const ts_field *f, int64_t n)
 {
     int32_t *x = own(b, n, sizeof *x);
@@ -96,8 +97,8 @@ static void build_i32(built *b, const inputs *in, const ts_field *f, int64_t n)
         return;
     }
     for (int64_t i = 0; i < n; i++)
-        if (in->op == TS_OP_EMBED)
-            x[i] = (int32_t)(i * 7 % in->dim[1]);
+        if (in->op == TS_OP_EMBED || in->op == TS_OP_SELECTOR_SCORES)
+            x[i] = (int32_t)(i * 7 % in->dim[in->op == TS_OP_EMBED ? 1 : 3]);
         else if (strcmp(f->name, "pos") == 0)
             x[i] = 50 + (int32_t)(i * 80);
         else

@@ -37,6 +37,10 @@ static const struct {
     {"gdn_chunk64/nan_one_g", "o", 64, 16},        {"gdn_chunk64/nan_one_g", "state", 256, 256},
     {"gdn_chunk64/nan_one_beta", "o", 64, 16},     {"gdn_chunk64/nan_one_beta", "state", 256, 256},
     {"gdn_chunk64/nan_one_state", "o", 4, 5},      {"gdn_chunk64/nan_one_state", "state", 16, 5},
+    {"grouped_conv/nan_last_of_block", "y", 1, 51}, {"grouped_conv/nan_inside_block", "y", 2, 19},
+    {"grouped_conv/nan_one_delta", "y", 8, 24},    {"selector_scores/nan_one_logit", "y", 1, 5},
+    {"selector_scores/nan_one_hidden", "y", 4, 4}, {"selector_scores/nan_one_candidate", "y", 6, 1},
+    {"top_slots/nan_one_logit", "value", 4, 4},
 };
 /* clang-format on */
 

@@ -101,6 +101,30 @@ static const ts_bench_problem table[] = {
      "\"kv\":\"bf16/uniform:-1:1/16/$keys/$keys/0\"}",
      {"M,24,4,256,128,0", "M,24,4,256,16,0"},
      {1, 8}},
+    {TS_OP_ATTENTION,
+     "both",
+     "kv",
+     "{\"scale\":0.08838834764831845}",
+     "{\"q\":\"uniform:-4:4\",\"pos\":\"iota:$first\",\"len\":\"list:$keys\","
+     "\"kv\":\"bf16/uniform:-1:1/16/$keys/$keys/0\"}",
+     {"M,32,8,128,16,2048,1"},
+     {8}},
+    {TS_OP_GROUPED_CONV,
+     "",
+     NULL,
+     NULL,
+     "{\"x\":\"uniform:-4:4\",\"base\":\"uniform:-1:1\",\"delta\":\"uniform:-1:1\"}",
+     {"M,5120,2,16,8,0"},
+     {8, 64}},
+    {TS_OP_SELECTOR_SCORES,
+     "bf16",
+     NULL,
+     NULL,
+     "{\"prev\":\"ints:0:$last\",\"cand\":\"ints:0:$last\",\"U\":\"uniform:-4:4\",\"g\":\"uniform:-1:1\","
+     "\"pred\":\"bf16/uniform:-1:1\",\"succ\":\"bf16/uniform:-1:1\"}",
+     {"M,16,256,4096"},
+     {1, 7}},
+    {TS_OP_TOP_SLOTS, "", NULL, NULL, "{\"logits\":\"uniform:-8:8\"}", {"M,248320,16"}, {1, 7}},
     {TS_OP_MATMUL_DOT32,
      "bf16",
      "w",
@@ -299,6 +323,15 @@ double ts_bench_macs(const ts_call *c)
     return product ? (double)ts_op_dim(c->op, c->args, product) : 0;
 }
 
+/* Rows of matrix field i that a call looks up, or 0: all of them. */
+static double rows_looked_up(const ts_call *c, int i)
+{
+    const ts_op_id id = (ts_op_id)(c->op - ts_op_table);
+    const bool pred = id == TS_OP_SELECTOR_SCORES && strcmp(c->op->field[i].name, "pred") == 0;
+    const char *rows = id == TS_OP_EMBED || pred ? "T" : id == TS_OP_SELECTOR_SCORES ? "T*K" : NULL;
+    return rows ? (double)ts_op_dim(c->op, c->args, rows) : 0;
+}
+
 /* Only the rows that are looked up, only the tokens that are stored or seen. */
 static double field_bytes(const ts_call *c, int i, size_t matrix)
 {
@@ -306,10 +339,10 @@ static double field_bytes(const ts_call *c, int i, size_t matrix)
     double size = (double)c->size[i];
     if (f->role == TS_INNER)
         return 0;
-    if (f->kind == TS_FIELD_MATRIX)
-        return c->op == &ts_op_table[TS_OP_EMBED] ? (double)matrix * (double)ts_op_dim(c->op, c->args, "T") /
-                                                        (double)ts_op_dim(c->op, c->args, "V")
-                                                  : (double)matrix;
+    if (f->kind == TS_FIELD_MATRIX) {
+        double rows = rows_looked_up(c, i);
+        return rows > 0 ? (double)matrix * rows / (double)ts_op_dim(c->op, c->args, "V") : (double)matrix;
+    }
     if (f->kind == TS_FIELD_KV) {
         const ts_kv *kv = (const void *)((const char *)c->args + f->offset);
         double tokens = f->role == TS_IN ? (double)c->kv_filled : (double)ts_op_dim(c->op, c->args, "T");

@@ -4,6 +4,7 @@
 #define TS_FAST_AVX2_H
 
 #include <immintrin.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -120,6 +121,11 @@ TS_INLINE vmask v_less(vec a, vec b)
 TS_INLINE vmask v_less_equal(vec a, vec b)
 {
     return _mm256_castps_si256(_mm256_cmp_ps(a, b, _CMP_LE_OQ));
+}
+
+TS_INLINE bool v_every(vmask m)
+{
+    return _mm256_movemask_ps(_mm256_castsi256_ps(m)) == 0xff;
 }
 
 TS_INLINE vec v_select(vmask m, vec yes, vec no)

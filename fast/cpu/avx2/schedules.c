@@ -29,7 +29,9 @@
     X(ts_matmul_dot32_avx2)    \
     X(ts_rmsnorm_a64_avx2)     \
     X(ts_gate_up_a64s8_avx2)   \
-    X(ts_qkv_conv_a64s8_avx2)
+    X(ts_qkv_conv_a64s8_avx2)  \
+    X(ts_selector_scores_avx2) \
+    X(ts_top_slots_avx2)
 
 #define DECLARE(schedule) extern const ts_schedule schedule;
 #define ADDRESS(schedule) &schedule,

@@ -4,6 +4,7 @@
 #define TS_FAST_AVX512_H
 
 #include <immintrin.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -125,6 +126,11 @@ TS_INLINE vmask v_less(vec a, vec b)
 TS_INLINE vmask v_less_equal(vec a, vec b)
 {
     return _mm512_cmp_ps_mask(a, b, _CMP_LE_OQ);
+}
+
+TS_INLINE bool v_every(vmask m)
+{
+    return _cvtmask16_u32(m) == 0xffff;
 }
 
 TS_INLINE vec v_select(vmask m, vec yes, vec no)
