@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "config/draft.h"
 #include "num/convert.h"
 
 static ts_status piece(ts_engine *e, int64_t layer, const float *x, int64_t T, ts_trace *trace, ts_error *err)
@@ -84,14 +85,15 @@ ts_status ts_engine_state_put(ts_engine *e, int64_t layer, int64_t pos, const fl
     return TS_OK;
 }
 
-/* Pool pages -> [Hkv,len,D], widened. */
-static void trace_pool(const ts_engine *e, const ts_kv *kv, const void *pool, const char *name, ts_trace *out)
+/* Pool pages of the tokens still held -> [Hkv,len,D], widened. */
+static void trace_pool(const ts_engine *e, int64_t layer, const void *pool, const char *name, ts_trace *out)
 {
+    const ts_kv engine_kv = ts_engine_kv(e, layer), *kv = &engine_kv;
     const ts_config *c = &e->w->cfg;
-    int64_t len = e->pos, at = 0;
+    int64_t first = ts_draft_first_seen(c, layer, e->pos), len = e->pos - first, at = 0;
     float *y = ts_engine_alloc(c->Hkv * len, c->D, sizeof *y, NULL);
     for (int64_t h = 0; y && h < c->Hkv; h++)
-        for (int64_t j = 0; j < len; j++) {
+        for (int64_t j = first; j < e->pos; j++) {
             int64_t row = ((kv->table[j / kv->page] * c->Hkv + h) * kv->page + j % kv->page) * c->D;
             for (int64_t d = 0; d < c->D; d++)
                 y[at++] = kv->dtype == TS_KV_BF16  ? ts_bf16_to_f32(((const uint16_t *)pool)[row + d])
@@ -102,9 +104,9 @@ static void trace_pool(const ts_engine *e, const ts_kv *kv, const void *pool, co
     free(y);
 }
 
-static void name_part(char name[96], int64_t layer, const char *part, const char *suffix)
+static void name_part(const ts_config *c, char name[96], int64_t layer, const char *part, const char *suffix)
 {
-    snprintf(name, 96, "cache.%lld.%s%s", (long long)layer, part, suffix);
+    snprintf(name, 96, "%s.%lld.%s%s", c->draft ? "draft" : "cache", (long long)layer, part, suffix);
 }
 
 void ts_engine_state_trace(const ts_engine *e, const char *suffix, ts_trace *out)
@@ -114,12 +116,11 @@ void ts_engine_state_trace(const ts_engine *e, const char *suffix, ts_trace *out
     for (int64_t i = 0; i < c->layers; i++) {
         char a[96], b[96];
         const ts_engine_state *s = &e->state[i];
-        name_part(a, i, c->full[i] ? "k" : "conv_states", suffix);
-        name_part(b, i, c->full[i] ? "v" : "recurrent_states", suffix);
+        name_part(c, a, i, c->full[i] ? "k" : "conv_states", suffix);
+        name_part(c, b, i, c->full[i] ? "v" : "recurrent_states", suffix);
         if (c->full[i]) {
-            ts_kv kv = ts_engine_kv(e, i);
-            trace_pool(e, &kv, kv.k, a, out);
-            trace_pool(e, &kv, kv.v, b, out);
+            trace_pool(e, i, s->k, a, out);
+            trace_pool(e, i, s->v, b, out);
         } else {
             ts_trace_put(out, a, TS_F32, 2, (int64_t[]){CD, c->W}, s->conv);
             ts_trace_put(out, b, TS_F32, 3, (int64_t[]){c->Hv, c->Dk, c->Dv}, s->recurrent);

@@ -3,13 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine.h"
 #include "ref.h"
 
-/* A model and its state. */
+/* A model and its state, or an engine. */
 typedef struct {
     const ts_ref *ref;
     ts_ref_model *model;
     ts_ref_state *state;
+    ts_engine *engine;
 } side;
 
 struct ts_rounds {
@@ -68,6 +70,49 @@ static ts_status scores(void *ctx, int32_t prev, const int32_t *cand, const void
     return d->ref->dflash_scores(d->model, prev, cand, U, g, s, err);
 }
 
+static ts_status fast_forward(void *ctx, const int32_t *ids, int64_t T, int64_t rows, void *logits,
+                              const ts_taps *taps, ts_error *err)
+{
+    return ts_engine_forward_taps(((ts_rounds *)ctx)->target.engine, ids, T, rows, logits, taps, err);
+}
+
+static ts_status fast_rewind_target(void *ctx, int64_t pos, ts_error *err)
+{
+    return ts_engine_rewind(((ts_rounds *)ctx)->target.engine, pos, err);
+}
+
+static ts_status fast_mtp(void *ctx, const int32_t *ids, const void *hidden, int64_t T, void *logits, void *out,
+                          ts_error *err)
+{
+    return ts_engine_mtp(((ts_rounds *)ctx)->drafter.engine, ids, hidden, T, logits, out, err);
+}
+
+static ts_status fast_rewind_drafter(void *ctx, int64_t pos, ts_error *err)
+{
+    return ts_engine_rewind(((ts_rounds *)ctx)->drafter.engine, pos, err);
+}
+
+static ts_status fast_context(void *ctx, const void *taps, int64_t T, ts_error *err)
+{
+    return ts_engine_dflash_context(((ts_rounds *)ctx)->drafter.engine, taps, T, err);
+}
+
+static ts_status fast_block(void *ctx, int32_t anchor, int64_t k, void *logits, void *g, ts_error *err)
+{
+    return ts_engine_dflash_block(((ts_rounds *)ctx)->drafter.engine, anchor, k, logits, g, err);
+}
+
+static ts_status fast_candidates(void *ctx, const void *logits, int32_t *cand, void *U, ts_error *err)
+{
+    return ts_engine_dflash_candidates(((ts_rounds *)ctx)->drafter.engine, logits, cand, U, err);
+}
+
+static ts_status fast_scores(void *ctx, int32_t prev, const int32_t *cand, const void *U, const void *g, void *s,
+                             ts_error *err)
+{
+    return ts_engine_dflash_scores(((ts_rounds *)ctx)->drafter.engine, prev, cand, U, g, s, err);
+}
+
 static ts_status open_side(side *s, const ts_ref *ref, const ts_weights *w, const ts_runner_options *o,
                            ts_error *err)
 {
@@ -78,6 +123,7 @@ static ts_status open_side(side *s, const ts_ref *ref, const ts_weights *w, cons
 
 static void close_side(side *s)
 {
+    ts_engine_free(s->engine);
     if (s->state)
         s->ref->state_free(s->state);
     if (s->model)
@@ -104,6 +150,29 @@ static ts_status open_ref(ts_rounds *r, const ts_weights *target, const ts_weigh
     return status ? status : ref->state_keep(r->target.model, r->target.state, k + 1, err);
 }
 
+static ts_status open_fast(ts_rounds *r, const ts_weights *target, const ts_weights *drafter,
+                           const ts_runner_options *o, int k, ts_error *err)
+{
+    const ts_engine_options e = {
+        .threads = o->threads, .capacity = o->capacity, .page_seed = o->page_seed, .poison = o->poison};
+    r->engine = (ts_round_engine){.ctx = r,
+                                  .dtype = TS_F32,
+                                  .forward = fast_forward,
+                                  .rewind = fast_rewind_target,
+                                  .mtp = fast_mtp,
+                                  .mtp_rewind = fast_rewind_drafter,
+                                  .context = fast_context,
+                                  .block = fast_block,
+                                  .candidates = fast_candidates,
+                                  .scores = fast_scores};
+    if (o->threads < 1)
+        return ts_fail(err, TS_USAGE, NULL, "--threads", "%d is less than 1", o->threads);
+    ts_status status = ts_engine_new(target, o->profile, &e, &r->target.engine, err);
+    if (!status)
+        status = ts_engine_new_drafter(drafter, r->target.engine, &r->drafter.engine, err);
+    return status ? status : ts_engine_keep(r->target.engine, k + 1, err);
+}
+
 ts_status ts_rounds_open(const ts_weights *target, const ts_weights *drafter, const ts_runner_options *o, int k,
                          ts_rounds **out, ts_error *err)
 {
@@ -113,7 +182,8 @@ ts_status ts_rounds_open(const ts_weights *target, const ts_weights *drafter, co
     ts_rounds *r = calloc(1, sizeof *r);
     if (!r)
         return ts_no_memory(err, sizeof *r);
-    status = open_ref(r, target, drafter, o, k, err);
+    status = strcmp(o->engine, "fast") == 0 ? open_fast(r, target, drafter, o, k, err)
+                                            : open_ref(r, target, drafter, o, k, err);
     if (status)
         ts_rounds_close(r);
     else
@@ -137,6 +207,10 @@ const ts_round_engine *ts_rounds_engine(const ts_rounds *r)
 
 void ts_rounds_state_trace(const ts_rounds *r, const char *suffix, ts_trace *out)
 {
-    r->target.ref->state_trace(r->target.model, r->target.state, suffix, out);
-    r->drafter.ref->state_trace(r->drafter.model, r->drafter.state, suffix, out);
+    const side *const sides[] = {&r->target, &r->drafter};
+    for (int i = 0; i < 2; i++)
+        if (sides[i]->engine)
+            ts_engine_state_trace(sides[i]->engine, suffix, out);
+        else
+            sides[i]->ref->state_trace(sides[i]->model, sides[i]->state, suffix, out);
 }

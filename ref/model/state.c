@@ -138,14 +138,21 @@ ts_status ts_state_put(const ts_ref_model *m, ts_ref_state *s, int64_t layer, in
     return TS_OK;
 }
 
-/* Channels from .. from+n-1 of the rows in a pool's pages -> [Hkv,len,n], widened. */
-static void trace_kv(const ts_config *c, const ts_kv *kv, const void *pool, int64_t len, int64_t from, int64_t n,
+/* Tokens of a cache. */
+typedef struct {
+    int64_t first, end;
+} tokens;
+
+/* Channels from .. from+n-1 of the tokens' rows in a pool's pages -> [Hkv,end-first,n], widened. */
+static void trace_kv(const ts_config *c, const ts_kv *kv, const void *pool, tokens at, int64_t from, int64_t n,
                      const char *name, ts_trace *out)
 {
+    const int64_t len = at.end - at.first;
     ts_real *y = malloc((size_t)(c->Hkv * len * n) * sizeof *y);
     for (int64_t h = 0; y && h < c->Hkv; h++)
         for (int64_t j = 0; j < len; j++)
-            ts_kv_read(kv, pool, ts_kv_index(kv, c->Hkv, row_width(c), j, h) + from, n, y + (h * len + j) * n);
+            ts_kv_read(kv, pool, ts_kv_index(kv, c->Hkv, row_width(c), at.first + j, h) + from, n,
+                       y + (h * len + j) * n);
     ts_trace_put(out, name, ts_real_dtype, 3, (int64_t[]){c->Hkv, len, n}, y);
     free(y);
 }
@@ -159,13 +166,15 @@ void ts_state_trace(const ts_ref_model *m, const ts_ref_state *s, const char *su
         char name[4][96];
         const char *part[4] = {"conv_states", "recurrent_states", "k", "v"};
         for (int n = 0; n < 4; n++)
-            snprintf(name[n], sizeof name[n], "cache.%lld.%s%s", (long long)i, part[n], suffix);
+            snprintf(name[n], sizeof name[n], "%s.%lld.%s%s", c->draft ? "draft" : "cache", (long long)i, part[n],
+                     suffix);
+        const tokens at = {ts_draft_first_seen(c, i, s->pos), s->pos};
         if (c->full[i] && c->family == TS_FAMILY_KIMI) {
-            trace_kv(c, &l->kv, l->kv.k, s->pos, 0, c->rank, name[2], out);
-            trace_kv(c, &l->kv, l->kv.k, s->pos, c->rank, c->Dr, name[3], out);
+            trace_kv(c, &l->kv, l->kv.k, at, 0, c->rank, name[2], out);
+            trace_kv(c, &l->kv, l->kv.k, at, c->rank, c->Dr, name[3], out);
         } else if (c->full[i]) {
-            trace_kv(c, &l->kv, l->kv.k, s->pos, 0, c->D, name[2], out);
-            trace_kv(c, &l->kv, l->kv.v, s->pos, 0, c->D, name[3], out);
+            trace_kv(c, &l->kv, l->kv.k, at, 0, c->D, name[2], out);
+            trace_kv(c, &l->kv, l->kv.v, at, 0, c->D, name[3], out);
         } else {
             ts_trace_put(out, name[0], ts_real_dtype, 2, (int64_t[]){CD, c->W}, l->conv);
             ts_trace_put(out, name[1], ts_real_dtype, 3, (int64_t[]){c->Hv, c->Dk, c->Dv}, l->S);

@@ -27,6 +27,9 @@ int64_t ts_draft_joint(const ts_config *c);
  * block, else all. */
 int64_t ts_draft_span(const ts_config *c, int64_t capacity);
 
+/* The first of n tokens that the layer's next row can see: what a ring still holds. */
+int64_t ts_draft_first_seen(const ts_config *c, int64_t layer, int64_t n);
+
 /* The file of that name in the target's folder: dir of target->path, or itself if it is one. */
 ts_status ts_draft_beside(const ts_weights *target, const char *name, char *out, size_t size, ts_error *err);
 

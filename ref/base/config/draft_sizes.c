@@ -22,3 +22,9 @@ int64_t ts_draft_span(const ts_config *c, int64_t capacity)
     }
     return window + c->dflash.block < capacity ? window + c->dflash.block : capacity;
 }
+
+int64_t ts_draft_first_seen(const ts_config *c, int64_t layer, int64_t n)
+{
+    const int64_t window = c->draft == TS_DRAFT_DFLASH ? c->dflash.window[layer] : 0;
+    return window > 0 && n >= window ? n - window + 1 : 0;
+}
