@@ -9,11 +9,13 @@
 #include "config/generation.h"
 #include "format/json.h"
 #include "options.h"
+#include "run_draft.h"
 #include "session.h"
 #include "tool.h"
 
 typedef struct {
     ts_session session;
+    ts_run_draft draft;
     ts_sampling sampling;
     /* as options gave them; NAN, -1: not given */
     float temperature, top_p, min_p, repetition;
@@ -58,6 +60,14 @@ static int parse(int argc, char **argv, job *j)
         {"presence-penalty", 0, TS_OPT_REAL, &p->presence, 0, 0, "X", "0: off (default)"},
         {"penalty-window", 0, TS_OPT_INT, &p->window, 0, INT32_MAX, "N", "last ids that count (64)"},
         {"seed", 's', TS_OPT_U64, &p->seed, 0, 0, "N", "of the draws (0)"},
+        {"draft", 0, TS_OPT_TEXT, &j->draft.kind, 0, 0, "D", "speculate: mtp or dflash2 propose tokens"},
+        {"draft-model", 0, TS_OPT_TEXT, &j->draft.model, 0, 0, "FILE",
+         "the drafter (mtp.safetensors, dflash2.safetensors beside the model)"},
+        {"k", 0, TS_OPT_INT, &j->draft.k, 1, TS_MAX_DRAFT, "N", "proposals a round (3; dflash2 a block)"},
+        {"verify", 0, TS_OPT_TEXT, &j->draft.verify, 0, 0, "V",
+         "greedy, ratio, match, point or block (match, or greedy without temperature)"},
+        {"rounds", 0, TS_OPT_TEXT, &j->draft.rounds, 0, 0, "FILE", "write the record of every round, a line each"},
+        {"hash-state", 0, TS_OPT_FLAG, &j->draft.hash, 0, 0, NULL, "with the hashes of the state after it"},
         {"record", 'r', TS_OPT_TEXT, &j->record, 0, 0, "FILE", "write what was run and what came out"},
         {"json", 0, TS_OPT_FLAG, &s->json, 0, 0, NULL, "the result as one JSON object instead of text"},
     };
@@ -95,17 +105,22 @@ static void emit(job *j)
 }
 
 /* The stop token and ids without a token (padding rows of the vocabulary) have no text. */
-static int on_token(void *user, int32_t id, const ts_sample *how)
+static int say(void *user, int32_t id)
 {
     job *j = user;
     size_t size = 0;
     const char *bytes = ts_tokenizer_bytes(j->session.tokenizer, id, &size);
-    (void)how;
     if (!bytes || ts_config_is_stop(&j->session.weights->cfg, id) || !make_room(j, 3 * size + 4))
         return j->failed != TS_OK;
     j->n += ts_utf8_push(&j->utf8, bytes, size, j->text + j->n);
     emit(j);
     return j->failed != TS_OK;
+}
+
+static int on_token(void *user, int32_t id, const ts_sample *how)
+{
+    (void)how;
+    return say(user, id);
 }
 
 static void end_text(job *j)
@@ -150,6 +165,7 @@ static cJSON *record_json(const job *j, const ts_generated *g)
     cJSON_AddItemToObject(o, "prompt_ids", ts_ids_json(s->ids, s->n_ids));
     cJSON_AddItemToObject(o, "ids", ts_ids_json(g->ids, g->n));
     cJSON_AddStringToObject(o, "stop", g->stopped ? "eos" : "length");
+    ts_run_draft_json(&j->draft, o);
     return o;
 }
 
@@ -201,6 +217,7 @@ static int report(const job *j, const ts_generated *g)
     size_t prompt = j->session.n_ids, steps = g->n ? g->n - 1 : 0; /* the first id is prefill's */
     fprintf(stderr, "prefill %zu tokens, %.1f tok/s; decode %zu tokens, %.1f tok/s\n", prompt,
             speed(prompt, g->prefill_seconds), g->n, speed(steps, g->decode_seconds));
+    ts_run_draft_report(&j->draft);
     if (!j->session.json)
         return TS_OK;
     cJSON *o = record_json(j, g);
@@ -247,16 +264,9 @@ static ts_status choose_sampling(job *j, ts_error *err)
     return ts_sampling_check(p, err) ? TS_USAGE : TS_OK;
 }
 
-static ts_status generate(job *j, ts_generated *g, ts_error *err)
+static ts_status generate_plain(job *j, ts_generated *g, ts_error *err)
 {
     ts_session *s = &j->session;
-    ts_status status = choose_sampling(j, err);
-    if (!status)
-        status = ts_session_open(s, err);
-    if (!status && (j->record || s->json))
-        status = ts_weights_hash(s->weights, err);
-    if (status)
-        return status;
     ts_stepper stepper = ts_runner_stepper(s->runner);
     ts_generation how = {
         .stepper = &stepper,
@@ -266,7 +276,23 @@ static ts_status generate(job *j, ts_generated *g, ts_error *err)
         .on_token = on_token,
         .user = j,
     };
-    status = ts_generate_ids(&how, s->ids, s->n_ids, g, err);
+    return ts_generate_ids(&how, s->ids, s->n_ids, g, err);
+}
+
+static ts_status generate(job *j, ts_generated *g, ts_error *err)
+{
+    ts_session *s = &j->session;
+    const bool plain = !j->draft.kind;
+    ts_status status = choose_sampling(j, err);
+    if (!status)
+        status = ts_run_draft_check(&j->draft, &j->sampling, err);
+    if (!status)
+        status = plain ? ts_session_open(s, err) : ts_session_load(s, err);
+    if (!status && (j->record || s->json))
+        status = ts_weights_hash(s->weights, err);
+    if (!status)
+        status = plain ? generate_plain(j, g, err)
+                       : ts_run_draft_generate(&j->draft, s, &j->sampling, say, j, g, err);
     if (!status)
         end_text(j);
     return status ? status : j->failed;
@@ -291,6 +317,7 @@ int ts_cmd_run(int argc, char **argv)
     if (!status && j.record)
         status = write_record(&j, &g, &err);
     int code = status ? ts_tool_fail(status, &err, j.session.json) : report(&j, &g);
+    ts_run_draft_close(&j.draft);
     ts_session_close(&j.session);
     free(g.ids);
     free(j.text);

@@ -151,7 +151,7 @@ static ts_status check(ts_session *s, ts_error *err)
     return TS_OK;
 }
 
-static ts_status open_runner(ts_session *s, ts_error *err)
+static ts_status check_length(const ts_session *s, ts_error *err)
 {
     int64_t prompt = (int64_t)s->n_ids, most = s->weights->cfg.max_positions;
     if (prompt > most || s->n > most - prompt)
@@ -159,23 +159,31 @@ static ts_status open_runner(ts_session *s, ts_error *err)
                        "a prompt of %" PRId64 " tokens and %" PRId64 " more exceed the model's %" PRId64
                        " positions",
                        prompt, s->n, most);
-    ts_runner_options o = {
-        .engine = s->engine,
-        .profile = s->profile,
-        .capacity = prompt + s->n,
-        .threads = (int)s->threads,
-    };
-    return ts_runner_open(s->weights, &o, &s->runner, err);
+    return TS_OK;
 }
 
-ts_status ts_session_open(ts_session *s, ts_error *err)
+ts_status ts_session_load(ts_session *s, ts_error *err)
 {
     ts_status status = check(s, err);
     if (!status)
         status = s->ids_text ? ts_parse_ids(s->ids_text, &s->ids, &s->n_ids, err) : encode(s, err);
     if (!status)
         status = ts_weights_load(s->model, &s->weights, err);
-    return status ? status : open_runner(s, err);
+    return status ? status : check_length(s, err);
+}
+
+ts_status ts_session_open(ts_session *s, ts_error *err)
+{
+    ts_status status = ts_session_load(s, err);
+    if (status)
+        return status;
+    ts_runner_options o = {
+        .engine = s->engine,
+        .profile = s->profile,
+        .capacity = (int64_t)s->n_ids + s->n,
+        .threads = (int)s->threads,
+    };
+    return ts_runner_open(s->weights, &o, &s->runner, err);
 }
 
 void ts_session_close(ts_session *s)

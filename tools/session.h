@@ -30,7 +30,9 @@ enum { TS_MAX_THREADS = 1024 };
 
 /* Engine fast, threads = online CPUs, n as given. */
 ts_session ts_session_default(int64_t n);
-/* Loads, tokenises, and opens an engine with room for prompt + n. Close it in any case. */
+/* Loads and tokenises. Close it in any case. */
+ts_status ts_session_load(ts_session *s, ts_error *err);
+/* The same, and opens an engine with room for prompt + n. Close it in any case. */
 ts_status ts_session_open(ts_session *s, ts_error *err);
 void ts_session_close(ts_session *s);
 

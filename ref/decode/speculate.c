@@ -14,9 +14,9 @@ struct ts_speculator {
     ts_uniforms uniforms;
     int32_t *ids; /* prompt, output, then room for a round's drafts */
     size_t n, n_prompt;
-    bool stopped;
-    void *logits;  /* [k+1][V], or a prompt's last row */
-    float *narrow; /* the same for the sampler, where the engine's are wider */
+    bool stopped, halted; /* by a stop id, by the caller */
+    void *logits;         /* [k+1][V], or a prompt's last row */
+    float *narrow;        /* the same for the sampler, where the engine's are wider */
     ts_taps taps;
     int64_t rows; /* that taps has room for */
 };
@@ -114,6 +114,8 @@ static void emit(ts_speculator *s, int32_t id)
 {
     s->ids[s->n++] = id;
     s->stopped = ts_config_is_stop(s->g->target, id);
+    if (s->g->on_token && s->g->on_token(s->g->user, id) != 0)
+        s->halted = true;
 }
 
 /* The token after the prompt, drawn as plain generation draws it. */
@@ -164,7 +166,7 @@ ts_status ts_speculator_prefill(ts_speculator *s, const int32_t *prompt, size_t 
 
 bool ts_speculator_done(const ts_speculator *s)
 {
-    return s->stopped || s->n - s->n_prompt >= (size_t)s->g->max_new;
+    return s->stopped || s->halted || s->n - s->n_prompt >= (size_t)s->g->max_new;
 }
 
 /* What goes out of d_1..d_a, final: all, or up to a stop id or the budget. */
@@ -240,7 +242,10 @@ ts_status ts_speculator_round(ts_speculator *s, int k, ts_round *out, ts_error *
     emit_round(s, &r);
     if (out)
         *out = r;
-    return commit(s, &r, err);
+    status = commit(s, &r, err);
+    if (!status && s->g->on_round && s->g->on_round(s->g->user, &r) != 0)
+        s->halted = true;
+    return status;
 }
 
 static double seconds_now(void)
@@ -250,18 +255,13 @@ static double seconds_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static ts_status run(ts_speculator *s, const int32_t *prompt, size_t n_prompt,
-                     int (*on_round)(void *user, const ts_round *r), void *user, ts_generated *out, ts_error *err)
+static ts_status run(ts_speculator *s, const int32_t *prompt, size_t n_prompt, ts_generated *out, ts_error *err)
 {
     const double start = seconds_now();
     ts_status status = ts_speculator_prefill(s, prompt, n_prompt, err);
     const double filled = seconds_now();
-    bool enough = false;
-    while (!status && !enough && !ts_speculator_done(s)) {
-        ts_round r;
-        status = ts_speculator_round(s, s->g->k, &r, err);
-        enough = !status && on_round && on_round(user, &r) != 0;
-    }
+    while (!status && !ts_speculator_done(s))
+        status = ts_speculator_round(s, s->g->k, NULL, err);
     if (status)
         return status;
     out->n = s->n - s->n_prompt;
@@ -274,8 +274,7 @@ static ts_status run(ts_speculator *s, const int32_t *prompt, size_t n_prompt,
     return TS_OK;
 }
 
-ts_status ts_speculate_ids(const ts_speculation *g, const int32_t *prompt, size_t n_prompt,
-                           int (*on_round)(void *user, const ts_round *r), void *user, ts_generated *out,
+ts_status ts_speculate_ids(const ts_speculation *g, const int32_t *prompt, size_t n_prompt, ts_generated *out,
                            ts_error *err)
 {
     ts_speculator *s = NULL;
@@ -283,7 +282,7 @@ ts_status ts_speculate_ids(const ts_speculation *g, const int32_t *prompt, size_
     ts_status status = ts_speculator_new(g, &s, err);
     if (status)
         return status;
-    status = run(s, prompt, n_prompt, on_round, user, out, err);
+    status = run(s, prompt, n_prompt, out, err);
     ts_speculator_free(s);
     return status;
 }

@@ -45,6 +45,11 @@ typedef struct {
     const ts_filter64 *wide; /* laws in double, without penalties, for ref64 against outside goldens; NULL: as the
                               * sampler has them, from f32 logits */
     int64_t max_new;
+    /* Each may be NULL; non-zero ends the run, which is no error. on_token: every id that goes out, on_round: after
+     * the round's commit. */
+    int (*on_token)(void *user, int32_t id);
+    int (*on_round)(void *user, const ts_round *r);
+    void *user;
 } ts_speculation;
 
 typedef struct ts_speculator ts_speculator;
@@ -57,12 +62,11 @@ void ts_speculator_free(ts_speculator *s);
 ts_status ts_speculator_prefill(ts_speculator *s, const int32_t *prompt, size_t n, ts_error *err);
 /* One round of min(k, what the capacity leaves) proposals; k = 0 is a plain step. *out may be NULL. */
 ts_status ts_speculator_round(ts_speculator *s, int k, ts_round *out, ts_error *err);
-/* A stop id was emitted, or max_new ids were. */
+/* A stop id was emitted, or max_new ids were, or a callback had enough. */
 bool ts_speculator_done(const ts_speculator *s);
 
-/* As ts_generate_ids, in rounds; on_round may be NULL, what it returns other than 0 ends the run. */
-ts_status ts_speculate_ids(const ts_speculation *g, const int32_t *prompt, size_t n_prompt,
-                           int (*on_round)(void *user, const ts_round *r), void *user, ts_generated *out,
+/* As ts_generate_ids, in rounds. */
+ts_status ts_speculate_ids(const ts_speculation *g, const int32_t *prompt, size_t n_prompt, ts_generated *out,
                            ts_error *err);
 
 #endif

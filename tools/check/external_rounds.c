@@ -151,9 +151,11 @@ static ts_status run(const golden *g, const char *prompt, int k, comparison *c, 
                             .capacity = o.capacity,
                             .sampling = ts_sampling_default(),
                             .wide = &g->filter,
-                            .max_new = BUDGET};
+                            .max_new = BUDGET,
+                            .on_round = compare,
+                            .user = c};
         x.sampling.seed = g->seed;
-        s = ts_speculate_ids(&x, ids, n, compare, c, &out, err);
+        s = ts_speculate_ids(&x, ids, n, &out, err);
     }
     free(out.ids);
     free(ids);
