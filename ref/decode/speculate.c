@@ -229,6 +229,8 @@ ts_status ts_speculator_round(ts_speculator *s, int k, ts_round *out, ts_error *
     ts_round r;
     if (ts_speculator_done(s))
         return ts_fail(err, TS_BAD, NULL, "round", "the run is over");
+    if (left < 0)
+        return ts_fail(err, TS_BAD, NULL, "capacity", "%lld tokens are used up", (long long)s->g->capacity);
     if (k < 0 || k > s->g->k)
         return ts_fail(err, TS_USAGE, NULL, "k", "%d proposals, this run has room for 0..%d", k, s->g->k);
     ts_status status = ts_drafter_propose(&s->drafter, s->ids, (int64_t)s->n - 1, k < left ? k : (int)left, &d,
