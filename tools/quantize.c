@@ -11,7 +11,7 @@
 
 typedef struct {
     const char *model, *out, *encoder;
-    int64_t bits, group;
+    int64_t bits, group, draft_bits;
     ts_option_list overrides;
     bool force, json;
 } job;
@@ -23,6 +23,7 @@ static int parse(int argc, char **argv, job *q)
         {"out", 'o', TS_OPT_TEXT, &q->out, 0, 0, "DIR", "the new checkpoint; appears whole or not at all"},
         {"bits", 'b', TS_OPT_INT, &q->bits, 2, 8, "B", "2, 3, 4 (default), 5, 6 or 8"},
         {"group", 'g', TS_OPT_INT, &q->group, 32, 128, "N", "columns that share a scale: 32, 64 (default) or 128"},
+        {"draft-bits", 0, TS_OPT_INT, &q->draft_bits, 2, 8, "B", "of drafters beside the model (8)"},
         {"encoder", 'e', TS_OPT_TEXT, &q->encoder, 0, 0, "NAME", "mlx-cpu (default), mlx-metal or lse"},
         {"override", 0, TS_OPT_LIST, &q->overrides, 0, 0, "P=B[:G]",
          "modules that match P get B bits in groups of G; P=none: stay as they are; more after , or again"},
@@ -40,7 +41,11 @@ static int parse(int argc, char **argv, job *q)
 static ts_status quantize(const job *q, ts_error *err)
 {
     bool holds = false;
-    const ts_quantize_options o = {(int)q->bits, (int)q->group, q->encoder, q->overrides};
+    const ts_quantize_options o = {.bits = (int)q->bits,
+                                   .group = (int)q->group,
+                                   .encoder = q->encoder,
+                                   .draft_bits = (int)q->draft_bits,
+                                   .overrides = q->overrides};
     if (!q->model || !q->out)
         return ts_fail(err, TS_USAGE, NULL, q->model ? "--out" : "--model", "is required");
     ts_status status = ts_folder_holds_files(q->out, &holds, err);

@@ -8,6 +8,7 @@
 typedef struct {
     int bits, group;     /* 2, 3, 4, 5, 6 or 8; 32, 64 or 128 */
     const char *encoder; /* of tools/mlx.h; NULL: mlx-cpu */
+    int draft_bits;      /* of the drafters beside the model; 0: 8 */
     /* Texts of "PATTERN=BITS[:GROUP]" or "PATTERN=none", several in one separated by ",". PATTERN (fnmatch) is
      * held against a module's path, with and without its "language_model."; the last that matches counts. */
     ts_option_list overrides;

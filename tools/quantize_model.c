@@ -13,11 +13,13 @@
 #include "mlx.h"
 #include "num/convert.h"
 #include "override.h"
+#include "quantize_draft.h"
 #include "staging.h"
 
 typedef struct {
     const char *model;
     ts_mlx_encoder *encode;
+    int draft_bits;
     ts_overrides overrides;
     cJSON *own; /* module path -> what config.json says of it */
     ts_weights *w;
@@ -313,7 +315,8 @@ static ts_status write_files(job *q, ts_staging *s)
     if (!status)
         status = ts_safetensors_write(ts_staging_add(s, "model.safetensors", path), q->tensor, q->n, &meta, 1,
                                       q->err);
-    return status;
+    return status ? status
+                  : ts_quantize_drafters(q->model, q->encode, q->draft_bits, q->overrides.all.group, s, q->err);
 }
 
 static void free_job(job *q)
@@ -350,10 +353,16 @@ static ts_status read_options(job *q, const ts_quantize_options *o)
 
 ts_status ts_quantize(const char *from, const char *to, const ts_quantize_options *o, ts_error *err)
 {
-    static const char *const stale[] = {"model.safetensors.index.json", "tokenizer.json", "generation_config.json",
+    static const char *const stale[] = {"model.safetensors.index.json",
+                                        "tokenizer.json",
+                                        "generation_config.json",
+                                        "mtp.safetensors",
+                                        "mtp-config.json",
+                                        "dflash2.safetensors",
+                                        "dflash2-config.json",
                                         NULL};
     ts_staging s;
-    job q = {.model = from, .err = err};
+    job q = {.model = from, .draft_bits = o->draft_bits ? o->draft_bits : 8, .err = err};
     ts_status status = read_options(&q, o);
     if (!status)
         status = check_folders(from, to, err);

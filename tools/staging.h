@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include "num/status.h"
 
-enum { TS_STAGING_PATH = 4096, TS_STAGING_FILES = 8 };
+enum { TS_STAGING_PATH = 4096, TS_STAGING_FILES = 16 };
 
 typedef struct {
     char target[TS_STAGING_PATH], folder[TS_STAGING_PATH + 32];
