@@ -52,6 +52,10 @@ void ts_check_models_free(ts_check *k);
 /* Joins the golden folder and a path. */
 void ts_check_path(const ts_check *k, const char *path, char *out, size_t size);
 
+/* A stream case that has a drafter. */
+void ts_check_rounds_case(ts_check *k, ts_case *c);
+/* Holds ref32's hash against expect[key], or records it in rewrite mode. */
+void ts_check_expect(ts_check *k, ts_case *c, const char *key, const char *hex);
 /* Sets expect[key] = value (rewrite mode). */
 void ts_check_set_expect(const ts_case *c, const char *key, const char *value);
 

@@ -248,8 +248,9 @@ static ts_status validate_word(const ts_case *c, const char *key, const char *co
 
 static ts_status validate_stream(ts_case *c, ts_error *err)
 {
-    static const char *const keys[] = {"model", "profile", "golden", "bits", "new", "tier", "variants", NULL};
-    static const char *const outputs[] = {"weights", "logits", "ids", NULL},
+    static const char *const keys[] = {"model", "profile",  "golden", "bits", "new",
+                                       "tier",  "variants", "draft",  NULL};
+    static const char *const outputs[] = {"weights", "logits", "ids", "rounds", NULL},
                              *const tiers[] = {"check", "grid", NULL}, *const variants[] = {"invariance", NULL};
     int64_t count, bits = 0;
     const char *text;
@@ -268,13 +269,15 @@ static ts_status validate_stream(ts_case *c, ts_error *err)
         s = validate_word(c, "tier", tiers, err);
     if (!s)
         s = validate_word(c, "variants", variants, err);
+    if (!s)
+        s = validate_word(c, "draft", (const char *const[]){"mtp", "dflash2", NULL}, err);
     return s ? s : validate_strings(c, "expect", outputs, err);
 }
 
 static ts_status validate_external(ts_case *c, ts_error *err)
 {
-    static const char *const keys[] = {"check",   "golden", "model", "config", "weights", "tokenizer", "mtp", "dflash",
-                                       "profile", "vary",   "type",  "tier",   NULL};
+    static const char *const keys[] = {"check",  "golden",  "model", "config", "weights", "tokenizer", "mtp",
+                                       "dflash", "profile", "vary",  "type",   "tier",    NULL};
     static const char *const outputs[] = {"a64s8", "a64_panel", "a64", "a64_fma", "a8_panel", "a8_s1",
                                           "a8_s2", "a8_s4",     "ex",  "forks",   NULL}; /* hashes of w4a8 first */
     const char *text;
