@@ -35,6 +35,7 @@ static int parse(int argc, char **argv, settings *s)
         {"timeout", 0, TS_OPT_INT, &s->timeout, 1, 3600, "S", "seconds a schedule may take on a case (20)"},
         {"no-own", 0, TS_OPT_FLAG, &s->o.no_own, 0, 0, NULL, "recorded hashes of op and stream cases do not count"},
         {"grid", 0, TS_OPT_FLAG, &s->o.grid, 0, 0, NULL, "every thread count and prefill cut of every stream"},
+        {"full", 0, TS_OPT_FLAG, &s->o.full, 0, 0, NULL, "that, and every prompt of the cases of speculation"},
         {"list", 'l', TS_OPT_FLAG, &s->list, 0, 0, NULL, "list the selected cases and the schedules, run nothing"},
         {"json", 0, TS_OPT_FLAG, &s->json, 0, 0, NULL, "every finding as a JSON object"},
         {"junit", 0, TS_OPT_TEXT, &s->junit, 0, 0, "FILE", "every finding as JUnit XML, beside the usual output"},
@@ -157,7 +158,7 @@ static char *common_options(const settings *s)
         fprintf(f, " --seed %s", s->o.seed);
     if (s->timeout)
         fprintf(f, " --timeout %lld", (long long)s->timeout);
-    fputs(s->o.grid ? " --grid" : "", f);
+    fputs(s->o.full ? " --full" : s->o.grid ? " --grid" : "", f);
     fclose(f);
     return text;
 }
@@ -194,6 +195,7 @@ int ts_cmd_check(int argc, char **argv)
         go = check_filters(&s);
     if (go != TS_GO_ON)
         return go;
+    s.o.grid |= s.o.full;
     struct ts_model_cache *models = NULL;
     ts_report report = {.quiet = s.json || s.tap};
     ts_plugins plugins = {.n = 0};

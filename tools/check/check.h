@@ -16,6 +16,7 @@ typedef struct {
     int timeout;                                  /* seconds a schedule may take, 0: 20 */
     bool no_own;                                  /* the hashes recorded in op and stream cases are not compared */
     bool grid;           /* every variant of every stream, not the two prompts of `check` */
+    bool full;           /* grid, and every prompt of the cases of speculation */
     bool rewrite;        /* `golden`: put what ref32 gives into the case files */
     const char *made_by; /* version text for rewritten cases */
 } ts_check_options;

@@ -12,7 +12,7 @@
 #include "num/sha256.h"
 #include "rounds.h"
 
-enum { SHORT_PROMPTS = 2, SHORT_STREAM = 32 };
+enum { FEW_PROMPTS = 2, SHORT_STREAM = 32 };
 
 typedef struct {
     ts_check *k;
@@ -156,7 +156,7 @@ static ts_status greedy_ways(const rounds_case *x, const prompt *p, ts_error *er
     ts_generated want = {0};
     ts_status status = plain(x, p, &s, &want, err);
     for (size_t i = 0; i < sizeof ks / sizeof *ks && !status; i++)
-        status = one_way(x, p, ks[i], TS_VERIFY_GREEDY, &s, &want, ks[i] == 3 || x->k->o.grid, err);
+        status = one_way(x, p, ks[i], TS_VERIFY_GREEDY, &s, &want, ks[i] == 3 || x->k->o.full, err);
     free(want.ids);
     return status;
 }
@@ -172,9 +172,7 @@ static ts_status sampled_ways(const rounds_case *x, const prompt *p, ts_error *e
         for (s.seed = 1; s.seed <= 3 && !status; s.seed++) {
             ts_generated want = {0};
             s.temperature = hot ? 1.0f : 0.6f;
-            const bool both = (hot == 0 && s.seed == 1) || x->k->o.grid;
-            if (!both && s.seed == 3)
-                continue;
+            const bool both = (hot == 0 && s.seed == 1) || x->k->o.full;
             status = plain(x, p, &s, &want, err);
             if (!status)
                 status = one_way(x, p, 3, TS_VERIFY_MATCH, &s, &want, both, err);
@@ -228,8 +226,11 @@ static ts_status run_prompts(rounds_case *x, ts_error *err)
     if (!x->k->o.grid && x->max_new > SHORT_STREAM)
         x->max_new = SHORT_STREAM;
     for (const cJSON *one = x->golden->child; one && !status; one = one->next, i++)
-        if (x->k->o.grid || i < SHORT_PROMPTS)
+        if (x->k->o.full || i < FEW_PROMPTS)
             status = run_prompt(x, one, err);
+        else if (!x->k->o.rewrite)
+            ts_report_add(x->k->report, "fast = plain", one->string, TS_SKIP, 0,
+                          "one of ten prompts: --full has them\n");
     return status;
 }
 
