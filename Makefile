@@ -230,7 +230,7 @@ built: $(B)/touchstone $(HEADER)
 
 # What two architectures compare: ref32 and the schedules, without anything that needs a library.
 COMPARE_O = $(call objects,tests/neon,tests,tests) $(call objects,ref/op,ref,ref32) $(filter-out $(B)/fast/engine%,$(FAST_O)) \
-	$(patsubst %,$(B)/base/base/%.o,num/coef num/convert num/generate num/philox num/status num/canary case/op format/block format/ggml_type)
+	$(patsubst %,$(B)/base/base/%.o,num/coef num/convert num/exp_cr num/generate num/philox num/status num/canary case/op format/block format/ggml_type)
 $(B)/tests/neon/compare: $(COMPARE_O)
 	$(if $(Q),@echo "  LD $@")
 	$(Q)$(CC) $(CFLAGS) $(STATIC) $^ -lm -fopenmp -o $@

@@ -19,8 +19,6 @@ int ts_op_field_index(const ts_op *op, const char *name);
 size_t ts_op_real_size(const ts_op_builder *b);
 /* A dim from the model or from a tensor's shape: all that say it must agree. */
 ts_status ts_op_settle(ts_op_builder *b, const char *name, int64_t value, const char *tensor);
-/* The dim of that name, if the operation has it, from one integer in the file. */
-ts_status ts_op_settle_scalar(ts_op_builder *b, const char *name);
 /* Weights, constants and dims of the model, for the operations that take any (op_model.c). */
 ts_status ts_op_from_model(ts_op_builder *b);
 ts_status ts_op_allocate(ts_op_builder *b, int i, int64_t n, size_t size);

@@ -105,17 +105,27 @@ static ts_status settle_given(ts_op_builder *b, const ts_op_call *codes)
     return status;
 }
 
-/* Dims that no shape has: one integer in the file, or 0. */
-ts_status ts_op_settle_scalar(ts_op_builder *b, const char *name)
+static ts_status settle_scalar(ts_op_builder *b, const char *name)
 {
     int64_t value = 0;
-    const ts_tensor *t = dim_index(b->c->op, name) < 0 ? NULL : ts_inputs_find(b->s->in, name);
+    const ts_tensor *t = ts_inputs_find(b->s->in, name);
     if (!t)
         return TS_OK;
     if (ts_tensor_count(t) != 1)
         return ts_fail(b->err, TS_BAD, b->s->in->path, name, "must be one integer");
     ts_status status = ts_inputs_int(b->s->in, t, 0, TS_MOST_TOKENS, &value, b->err);
     return status ? status : ts_op_settle(b, name, value, name);
+}
+
+/* Dims that no shape has: one integer in the file, or 0. */
+static ts_status settle_scalars(ts_op_builder *b)
+{
+    const ts_op *op = b->c->op;
+    ts_status status = TS_OK;
+    for (int i = 0; i < TS_MAX_OP_DIMS && op->dim[i].name && !status; i++)
+        if (!b->known[i])
+            status = settle_scalar(b, op->dim[i].name);
+    return status;
 }
 
 ts_status ts_op_allocate(ts_op_builder *b, int i, int64_t n, size_t size)
@@ -272,12 +282,8 @@ static ts_status settle_all(ts_op_builder *b, const ts_op_call *codes)
         status = ts_op_settle(b, "K", ts_op_dim(codes->op, codes->args, "K"), "x");
     if (!status)
         status = check_present(b, codes);
-    if (!status && !attends(b)) /* whose pos is a field */
-        status = ts_op_settle_scalar(b, "pos");
     if (!status)
-        status = ts_op_settle_scalar(b, "window");
-    if (!status)
-        status = ts_op_settle_scalar(b, "both");
+        status = settle_scalars(b);
     if (!status)
         status = ts_op_kv_settle(b);
     return status ? status : check_dims(b);

@@ -43,7 +43,7 @@ ts_status ts_op_call_output(const ts_op_call *c, int field, ts_tensor out[2], in
     if (f->kind == TS_FIELD_KV)
         return ts_op_kv_output(c, out, n, err);
     ts_tensor t = {.name = f->name, .data = c->data[field]};
-    t.dtype = f->kind == TS_FIELD_I8 ? TS_I8 : c->wide ? TS_F64 : TS_F32;
+    t.dtype = f->kind == TS_FIELD_I8 ? TS_I8 : f->kind == TS_FIELD_I32 ? TS_I32 : c->wide ? TS_F64 : TS_F32;
     shape_output(c, f, &t);
     t.size = (size_t)ts_tensor_count(&t) * (size_t)ts_dtype_table[t.dtype].bits / 8;
     void *copy = malloc(t.size + 1);

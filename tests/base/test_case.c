@@ -68,6 +68,10 @@ typedef struct {
     "{\"schema\":1,\"kind\":\"op\",\"op\":\"exp\",\"order\":\"elementwise\",\"version\":1,\"seed\":\"1\"," \
     "\"dims\":{\"n\":3}"
 #define INPUTS ",\"inputs\":{\"x\":\"normal\"}"
+#define ATTENTION(both)                                                                                        \
+    "{\"schema\":1,\"kind\":\"op\",\"op\":\"attention\",\"order\":\"split128\",\"version\":1,\"seed\":\"1\","  \
+    "\"dims\":{\"T\":1,\"Hq\":1,\"Hkv\":1,\"D\":8,\"parts\":1,\"window\":0" both "},\"params\":{\"scale\":1}," \
+    "\"inputs\":{\"q\":\"normal\",\"pos\":\"iota:0\",\"len\":\"list:1\",\"kv\":\"real/normal/1/1/1/0\"}}"
 
 static void unknown_fields_and_values_are_refused(void **state)
 {
@@ -104,6 +108,11 @@ static void unknown_fields_and_values_are_refused(void **state)
         {OP INPUTS ",\"params\":[]}", "params"},
         {OP ",\"inputs\":{\"x\":\"normal\",\"w\":\"normal\"}}", "inputs"},
         {OP ",\"inputs\":{\"x\":\"normal\",\"y\":\"normal\"}}", "inputs"},
+        {ATTENTION(""), NULL},
+        {ATTENTION(",\"both\":0"), NULL},
+        {ATTENTION(",\"both\":1"), NULL},
+        {ATTENTION(",\"both\":2"), "dims"},
+        {ATTENTION(",\"both\":true"), "both"},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         char path[FOLDER_PATH];

@@ -54,7 +54,7 @@ static const plan plans[] = {
     {.op = TS_OP_ATTENTION, .dim = {"1,3,9", "6", "2", "64,72", "3", "0,100", "0,1"}, .kvs = 3},
     {.op = TS_OP_GROUPED_CONV, .dim = {all_rows, "48,102", "1,2,3", "1,6", "4,8", "0,1"}},
     {.op = TS_OP_SELECTOR_SCORES, .dim = {"1,7", "1,5,16", "64,192", "11"}, .weights = ANY},
-    {.op = TS_OP_TOP_SLOTS, .dim = {"1,3", "16,77,257", "1,4,16"}},
+    {.op = TS_OP_TOP_SLOTS, .dim = {"1,3", "16,23,77,257,1003", "1,4,16"}},
     {.op = TS_OP_MATMUL_DOT32, .dim = {all_rows, "1,2,3,6,7", tails}, .weights = PLAIN},
     {.op = TS_OP_MATMUL_DOT32, .dim = {"33,35", "5", "1100"}, .weights = PLAIN},
     {.op = TS_OP_MATMUL_DOT32, .dim = {"1,3", "5", "64,320"}, .weights = ANY - PLAIN},

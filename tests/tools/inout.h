@@ -29,4 +29,11 @@ static inline ts_tensor renamed(const ts_tensor *t, const char *name, const char
     return y;
 }
 
+static inline ts_tensor floats(const char *name, const float *x, int ndim, int64_t a, int64_t b, int64_t c)
+{
+    ts_tensor t = {name, TS_F32, ndim, {a, b, c}, x, 0};
+    t.size = (size_t)ts_tensor_count(&t) * sizeof *x;
+    return t;
+}
+
 #endif

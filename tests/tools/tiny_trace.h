@@ -27,11 +27,4 @@ static inline ts_trace *make_trace(const char *model)
     return t;
 }
 
-static inline ts_tensor floats(const char *name, const float *x, int ndim, int64_t a, int64_t b, int64_t c)
-{
-    ts_tensor t = {name, TS_F32, ndim, {a, b, c}, x, 0};
-    t.size = (size_t)ts_tensor_count(&t) * sizeof *x;
-    return t;
-}
-
 #endif

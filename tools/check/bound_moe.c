@@ -119,7 +119,7 @@ typedef struct {
 /* The two largest of n choices, added. */
 static ts_err group_score(const ts_err *choice, int64_t n)
 {
-    ts_err first = choice[0], second = {-INFINITY, 0};
+    ts_err first = choice[0], second = {-(double)INFINITY, 0};
     for (int64_t e = 1; e < n; e++)
         if (choice[e].v > first.v) {
             second = first;
@@ -147,7 +147,7 @@ static bool route(const ts_moe_router_args *a, const float *x, sigmoid_row *r)
     bool certain = selection(r->score, NULL, NULL, a->groups, a->topk_groups, r->group);
     for (int64_t e = 0; e < a->E; e++)
         if (!r->group[e / n])
-            r->choice[e] = (ts_err){-INFINITY, 0};
+            r->choice[e] = (ts_err){-(double)INFINITY, 0};
     certain &= selection(r->choice, x, a->bias, a->E, a->k, r->kept);
     for (int64_t e = 0; e < a->E; e++)
         r->kept[e] = r->kept[e] && r->choice[e].v > -(double)INFINITY;

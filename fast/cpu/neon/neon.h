@@ -4,6 +4,7 @@
 #define TS_FAST_NEON_H
 
 #include <arm_neon.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -120,6 +121,11 @@ static inline vmask v_less(vec a, vec b)
 static inline vmask v_less_equal(vec a, vec b)
 {
     return vcleq_f32(a, b);
+}
+
+static inline bool v_every(vmask m)
+{
+    return vminvq_u32(m) != 0;
 }
 
 static inline vec v_select(vmask m, vec yes, vec no)
