@@ -1,5 +1,6 @@
 /* Rows of numbers as ggml's types: plain ones rounded to nearest even, blocks by ref32's encoders, those of files.
  */
+#include <math.h>
 #include <string.h>
 
 #include "convert.h"
@@ -50,6 +51,16 @@ static bool pack_halves(bool brain, const float *row, int64_t K, unsigned char *
     return fits;
 }
 
+/* The largest f16 times the largest codes (Q6_K's, 128 * 32) is under 2^28. The encoders would square what lies far
+ * beyond it, and choose a scale by infinities. MXFP4's scales are powers of two up to 2^127. */
+static bool is_in_reach(ts_weight_format format, const float *row, int64_t K)
+{
+    bool in = true;
+    for (int64_t k = 0; k < K && format != TS_W_MXFP4; k++)
+        in &= fabsf(row[k]) < 0x1p28f;
+    return in;
+}
+
 bool ts_convert_pack(const ts_ggml_type *type, const float *row, int64_t K, unsigned char *packed)
 {
     ts_weight_format format;
@@ -59,7 +70,7 @@ bool ts_convert_pack(const ts_ggml_type *type, const float *row, int64_t K, unsi
     }
     if (type->dtype != TS_DTYPE_COUNT)
         return pack_halves(type->dtype == TS_BF16, row, K, packed);
-    if (!ts_block_format(type->id, &format))
+    if (!ts_block_format(type->id, &format) || !is_in_reach(format, row, K))
         return false;
     ts_ref32.block_encode(format, TS_BLOCK_FILE, row, K, packed);
     return ts_block_scales_finite(format, packed, K / type->elements);

@@ -270,7 +270,7 @@ static void mistakes(void **state)
     (void)state;
     ts_convert_result r;
     ts_error err = {0};
-    assert_refused(MODEL, "q2_k", TS_USAGE, "is none of f32, f16, bf16, q8_0");
+    assert_refused(MODEL, "q2_k", TS_USAGE, "is none of f32, f16, bf16, q8_0, q4_0");
     assert_refused("/nonexistent", "bf16", TS_BAD, "cannot open");
     assert_refused(MODEL "/tiny-qwen35-mtp-q4_k_m.gguf", "bf16", TS_BAD, "is a GGUF file already");
     assert_int_equal(ts_convert_gguf(MODEL, "/nonexistent/x.gguf", "bf16", &r, &err), TS_BAD);
