@@ -194,9 +194,130 @@ static void halves_and_thirds(void **state)
     ts_checkpoint_close(c);
 }
 
+/* The converted file's bytes, and where the key's own are: before them is their number, so that
+ * attention.key_length is not found in attention.key_length_mla. */
+static char *find_key(const char *key, size_t *at, size_t *size)
+{
+    char *text;
+    const size_t n = strlen(key);
+    assert_int_equal(ts_read_file(path, &text, size, NULL), TS_OK);
+    for (*at = 8; *at + n < *size; ++*at)
+        if ((size_t)text[*at - 8] == n && memcmp(text + *at, key, n) == 0)
+            return text;
+    fail_msg("no %s", key);
+    return NULL;
+}
+
+static void refuses_bytes(const char *text, size_t size, const char *tensor, const char *reason)
+{
+    char changed[FOLDER_PATH];
+    ts_config c;
+    ts_error err = {0};
+    folder_write(&dir, "y.gguf", text, size);
+    assert_int_equal(ts_config_load(folder_file(&dir, "y.gguf", changed), &c, &err), TS_BAD);
+    if (strcmp(err.tensor, tensor) != 0 || strstr(err.reason, reason) == NULL)
+        fail_msg("got \"%s: %s\", want \"%s: %s\"", err.tensor, err.reason, tensor, reason);
+}
+
+/* With the last letter of the key changed. */
+static void without_key(const char *arch, const char *key)
+{
+    char full[96];
+    size_t at, size;
+    snprintf(full, sizeof full, "%s.%s", arch, key);
+    char *text = find_key(full, &at, &size);
+    text[at + strlen(full) - 1] = 'X';
+    refuses_bytes(text, size, full, "missing");
+    free(text);
+}
+
+/* With byte `byte` behind the key, its type included, changed. */
+static void with_byte(const char *key, size_t byte, char value, const char *tensor, const char *reason)
+{
+    size_t at, size;
+    char *text = find_key(key, &at, &size);
+    text[at + strlen(key) + byte] = value;
+    refuses_bytes(text, size, tensor, reason);
+    free(text);
+}
+
+static void needed_keys(void **state)
+{
+    (void)state;
+    static const char *const next[] = {
+        "context_length",       "embedding_length",  "attention.head_count", "attention.head_count_kv",
+        "expert_count",         "expert_used_count", "attention.key_length", "attention.value_length",
+        "rope.dimension_count", "ssm.conv_kernel",   "ssm.state_size",       "ssm.group_count",
+        "ssm.time_step_rank",   "ssm.inner_size",    "rope.freq_base",       "expert_shared_feed_forward_length"};
+    static const char *const kimi[] = {"context_length",
+                                       "embedding_length",
+                                       "feed_forward_length",
+                                       "attention.head_count",
+                                       "attention.head_count_kv",
+                                       "attention.key_length",
+                                       "attention.key_length_mla",
+                                       "attention.value_length_mla",
+                                       "attention.kv_lora_rank",
+                                       "rope.dimension_count",
+                                       "ssm.conv_kernel",
+                                       "kda.head_dim",
+                                       "expert_count",
+                                       "expert_used_count",
+                                       "expert_feed_forward_length",
+                                       "expert_weights_scale",
+                                       "leading_dense_block_count"};
+    converted("rand-qwen3-next-moe", "bf16");
+    for (size_t i = 0; i < sizeof next / sizeof *next; i++)
+        without_key("qwen3next", next[i]);
+    converted("rand-kimi-linear", "bf16");
+    for (size_t i = 0; i < sizeof kimi / sizeof *kimi; i++)
+        without_key("kimi-linear", kimi[i]);
+}
+
+/* A number is behind its type (4 bytes), an array's first behind the element's type and the count too. */
+static void wrong_keys(void **state)
+{
+    (void)state;
+    converted("rand-kimi-linear", "bf16");
+    with_byte("kimi-linear.expert_gating_func", 4, 1, "expert_gating_func", "only 2 (sigmoid)");
+    with_byte("kimi-linear.expert_weights_norm", 4, 0, "kimi-linear.expert_weights_norm", "only true");
+    with_byte("kimi-linear.attention.key_length", 4, 41, "attention.key_length", "is not attention.kv_lora_rank");
+    with_byte("kimi-linear.attention.key_length_mla", 4, 8, "attention.key_length_mla", "must exceed");
+    with_byte("kimi-linear.attention.head_count_kv", 16 + 3 * 4, 2, "kimi-linear.attention.head_count_kv",
+              "more than one head");
+}
+
+/* The golden's config with one member replaced, or with one more. */
+static void assert_refused(const char *golden, const char *key, cJSON *value, const char *reason)
+{
+    ts_convert_result r;
+    ts_error err = {0};
+    cJSON *config = NULL;
+    make_folder(golden);
+    assert_int_equal(ts_json_load(folder_file(&dir, "config.json", path), &config, NULL), TS_OK);
+    cJSON_DeleteItemFromObjectCaseSensitive(config, key);
+    cJSON_AddItemToObject(config, key, value);
+    assert_int_equal(ts_json_save(path, config, NULL), TS_OK);
+    cJSON_Delete(config);
+    assert_int_equal(ts_convert_gguf(dir.path, folder_file(&dir, "x.gguf", path), "bf16", &r, &err), TS_BAD);
+    if (strstr(err.reason, reason) == NULL)
+        fail_msg("got \"%s\", want \"%s\"", err.reason, reason);
+}
+
+/* What GGUF has no word for. */
+static void without_words(void **state)
+{
+    (void)state;
+    assert_refused("rand-qwen3-next-moe", "norm_topk_prob", cJSON_CreateFalse(), "has no key in qwen3next");
+    assert_refused("rand-kimi-linear", "moe_renormalize", cJSON_CreateFalse(), "has no key in kimi-linear");
+    assert_refused("rand-kimi-linear", "gate_lower_bound", cJSON_CreateNumber(-5), "has no key in kimi-linear");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(same_function), cmocka_unit_test(shapes),
-                                       cmocka_unit_test(rows_by_kind), cmocka_unit_test(halves_and_thirds)};
+                                       cmocka_unit_test(rows_by_kind),  cmocka_unit_test(halves_and_thirds),
+                                       cmocka_unit_test(needed_keys),   cmocka_unit_test(wrong_keys),
+                                       cmocka_unit_test(without_words)};
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }
