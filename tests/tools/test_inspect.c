@@ -166,7 +166,7 @@ static void bad_input(void **state)
     refuses(dir.path, NULL, TS_BAD, "config.json");
     refuses(TINY, "--stats", TS_USAGE, "--stats");
     refuses("golden/external/provenance.json", NULL, TS_BAD, "no tokenizer, config, shard index or case");
-    refuses("README.md", NULL, TS_BAD, "neither a safetensors file nor JSON");
+    refuses("Makefile", NULL, TS_BAD, "neither a safetensors file nor JSON");
     folder_text(&dir, "case.json", "{\"kind\":\"op\",\"op\":\"nonsense\"}");
     refuses(folder_file(&dir, "case.json", path), NULL, TS_BAD, "");
     folder_write(&dir, "short", "\x10\0\0\0\0\0\0\0{", 9);
