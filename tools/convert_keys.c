@@ -240,18 +240,10 @@ static ts_status put_stops(const ts_config *c, const char *dir, ts_gguf_out *out
     return TS_OK;
 }
 
-/* A model without tokenizer.json is for programs that feed it ids. */
-static ts_status load_tokenizer(const char *dir, const ts_config *c, ts_gguf_out *out, ts_error *err)
+static ts_status load_json(const char *path, const ts_config *c, ts_gguf_out *out, ts_error *err)
 {
-    char path[PATH];
     ts_tokenizer *t;
     cJSON *json;
-    if (snprintf(path, sizeof path, "%s/tokenizer.json", dir) >= (int)sizeof path)
-        return ts_fail(err, TS_BAD, dir, NULL, "path too long");
-    if (access(path, F_OK) && errno == ENOENT) {
-        ts_gguf_put_text(out, TOKENIZER "model", "none");
-        return TS_OK;
-    }
     ts_status status = ts_tokenizer_open(path, &t, err); /* all its checks */
     if (status)
         return status;
@@ -262,6 +254,24 @@ static ts_status load_tokenizer(const char *dir, const ts_config *c, ts_gguf_out
     status = put_tokenizer(json, path, c, out, err);
     cJSON_Delete(json);
     return status;
+}
+
+/* tokenizer.json, or Kimi's own. A model with neither is for programs that feed it ids. */
+static ts_status load_tokenizer(const char *dir, const ts_config *c, ts_gguf_out *out, ts_error *err)
+{
+    static const struct {
+        const char *name;
+        ts_status (*load)(const char *, const ts_config *, ts_gguf_out *, ts_error *);
+    } file[] = {{"tokenizer.json", load_json}, {"tiktoken.model", ts_convert_tiktoken}};
+    char path[PATH];
+    for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
+        if (snprintf(path, sizeof path, "%s/%s", dir, file[i].name) >= (int)sizeof path)
+            return ts_fail(err, TS_BAD, dir, NULL, "path too long");
+        if (access(path, F_OK) == 0 || errno != ENOENT)
+            return file[i].load(path, c, out, err);
+    }
+    ts_gguf_put_text(out, TOKENIZER "model", "none");
+    return TS_OK;
 }
 
 /* chat_template.jinja, as it is. */

@@ -4,7 +4,7 @@
 
 #include "config/names.h"
 #include "config/weights.h"
-#include "format/ggml_type.h"
+#include "format/gguf_write.h"
 
 enum { TS_CONVERT_NAME = 64 };
 
@@ -47,5 +47,8 @@ const ts_ggml_type *ts_convert_type(const char *name);
 uint32_t ts_convert_file_type(const ts_ggml_type *type);
 /* K elements; false: the type cannot hold one of them. */
 bool ts_convert_pack(const ts_ggml_type *type, const float *row, int64_t K, unsigned char *packed);
+
+/* convert_tiktoken.c: the tokenizer's keys of a tiktoken.model, as llama.cpp's converter has them. */
+ts_status ts_convert_tiktoken(const char *path, const ts_config *c, ts_gguf_out *out, ts_error *err);
 
 #endif

@@ -45,13 +45,10 @@ static void make_model(void)
     folder_text(&dir, "tokenizer_config.json", "{\"added_tokens_decoder\":{}}");
 }
 
-static void finds_tiktoken(void **state)
+static void encodes(const char *model)
 {
-    (void)state;
     static const int want[] = {96, 'l' - ' ', 95};
-    make_model();
-    if (capture_run(&got, ts_cmd_run, "run", "-m", dir.path, "-p", "hello", "-n", "1", "-e", "ref32", "--json",
-                    NULL))
+    if (capture_run(&got, ts_cmd_run, "run", "-m", model, "-p", "hello", "-n", "1", "-e", "ref32", "--json", NULL))
         fail_msg("exit %d %s", got.code, got.err);
     cJSON *o = cJSON_Parse(got.out);
     const cJSON *ids = cJSON_GetObjectItem(o, "prompt_ids");
@@ -59,6 +56,25 @@ static void finds_tiktoken(void **state)
     for (int i = 0; i < 3; i++)
         assert_int_equal(cJSON_GetArrayItem(ids, i)->valueint, want[i]);
     cJSON_Delete(o);
+}
+
+static void finds_tiktoken(void **state)
+{
+    (void)state;
+    make_model();
+    encodes(dir.path);
+}
+
+/* convert takes it along. */
+static void in_a_gguf_file(void **state)
+{
+    (void)state;
+    char path[FOLDER_PATH];
+    make_model();
+    folder_file(&dir, "x.gguf", path);
+    if (capture_run(&got, ts_cmd_convert, "convert", dir.path, path, NULL))
+        fail_msg("exit %d %s", got.code, got.err);
+    encodes(path);
 }
 
 static void refuses(const char *file)
@@ -85,6 +101,7 @@ static void precedence(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(finds_tiktoken), cmocka_unit_test(precedence)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(finds_tiktoken), cmocka_unit_test(in_a_gguf_file),
+                                       cmocka_unit_test(precedence)};
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }
