@@ -5,7 +5,7 @@
 #include "config/weights.h"
 #include "format/gguf_write.h"
 
-#define TS_CONVERT_TYPES "f32, f16, bf16, q8_0"
+#define TS_CONVERT_TYPES "f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1, q4_k, q5_k, q6_k, iq4_nl, iq4_xs, mxfp4"
 
 typedef struct {
     size_t tensors;
@@ -21,5 +21,8 @@ ts_status ts_convert_gguf(const char *from, const char *to, const char *type, ts
  * tokenizer.json. */
 ts_status ts_convert_keys(const ts_weights *w, const char *dir, const ts_ggml_type *type, ts_gguf_out *out,
                           ts_error *err);
+
+/* general.architecture of a model. */
+const char *ts_convert_architecture(const ts_config *c);
 
 #endif

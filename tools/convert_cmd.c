@@ -1,7 +1,7 @@
 /* touchstone convert: a checkpoint in the format of another family of programs. */
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include "convert.h"
 #include "options.h"
@@ -15,10 +15,11 @@ typedef struct {
     bool force, json;
 } job;
 
+/* "x/.gguf" and ".gguf" too: never a folder of that name. */
 static bool is_gguf(const char *to)
 {
     size_t n = strlen(to);
-    return n > 5 && strcmp(to + n - 5, ".gguf") == 0;
+    return n >= 5 && strcmp(to + n - 5, ".gguf") == 0;
 }
 
 /* A folder for mlx-lm: what touchstone quantize writes, in groups of 64. */
@@ -36,10 +37,25 @@ static ts_status write_mlx(const job *c, ts_error *err)
     return status ? status : ts_quantize(c->operand[0], c->operand[1], &o, err);
 }
 
+/* A link is there whatever it names; a pipe would wait for a reader, and a device keeps no model. */
+static ts_status check_target(const job *c, ts_error *err)
+{
+    struct stat st;
+    const char *to = c->operand[1];
+    if (lstat(to, &st) != 0)
+        return TS_OK;
+    if (!c->force)
+        return ts_fail(err, TS_USAGE, to, NULL, "is there already (--force replaces it)");
+    if (stat(to, &st) == 0 && !S_ISREG(st.st_mode))
+        return ts_fail(err, TS_USAGE, to, NULL, "is no regular file");
+    return TS_OK;
+}
+
 static ts_status write_gguf(const job *c, ts_convert_result *r, ts_error *err)
 {
-    if (access(c->operand[1], F_OK) == 0 && !c->force)
-        return ts_fail(err, TS_USAGE, c->operand[1], NULL, "is there already (--force replaces it)");
+    ts_status status = check_target(c, err);
+    if (status)
+        return status;
     return ts_convert_gguf(c->operand[0], c->operand[1], c->type, r, err);
 }
 

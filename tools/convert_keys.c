@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "convert_parts.h"
 #include "format/json.h"
 #include "format/tokenizer.h"
 #include "format/tokenizer_parts.h"
@@ -14,24 +15,18 @@ enum { PATH = 4096, KEY = 96, MOST_STOPS = 3 };
 
 #define TOKENIZER "tokenizer.ggml."
 
-/* llama.cpp's numbers for what most of a file is. */
-static uint32_t file_type(const ts_ggml_type *type)
+const char *ts_convert_architecture(const ts_config *c)
 {
-    return strcmp(type->name, "F32") == 0    ? 0
-           : strcmp(type->name, "F16") == 0  ? 1
-           : strcmp(type->name, "Q8_0") == 0 ? 7
-                                             : 32;
-}
-
-static const char *architecture(const ts_config *c)
-{
-    return c->moe.E > 0 ? "qwen35moe" : "qwen35";
+    return c->family == TS_FAMILY_KIMI   ? "kimi-linear"
+           : c->family == TS_FAMILY_NEXT ? "qwen3next"
+           : c->moe.E > 0                ? "qwen35moe"
+                                         : "qwen35";
 }
 
 /* The architecture's key of that name. */
 static const char *own(const ts_config *c, const char *name, char out[KEY])
 {
-    snprintf(out, KEY, "%s.%s", architecture(c), name);
+    snprintf(out, KEY, "%s.%s", ts_convert_architecture(c), name);
     return out;
 }
 
@@ -62,43 +57,90 @@ static void put_layers(const ts_config *c, ts_gguf_out *out)
         ts_gguf_put_element(out, TS_GGUF_BOOL, !c->full[i]);
 }
 
+typedef struct {
+    const char *key;
+    int64_t value;
+} number;
+
 /* A size of nothing has no key. */
-static void put_model(const ts_config *c, ts_gguf_out *out)
+static void put_numbers(const ts_config *c, const number *list, size_t n, ts_gguf_out *out)
 {
     char key[KEY];
-    const ts_moe_config *m = &c->moe;
-    const bool sparse = m->E > 0;
-    const struct {
-        const char *key;
-        int64_t value;
-    } number[] = {
-        {"block_count", c->layers},
-        {"context_length", c->max_positions},
-        {"embedding_length", c->C},
-        {"vocab_size", c->V},
-        {"attention.head_count", c->Hq},
+    for (size_t i = 0; i < n; i++)
+        if (list[i].value != 0)
+            ts_gguf_put_u32(out, own(c, list[i].key, key), (uint32_t)list[i].value);
+}
+
+static void put_qwen(const ts_config *c, ts_gguf_out *out)
+{
+    char key[KEY];
+    const bool sparse = c->family == TS_FAMILY_QWEN35 && c->moe.E > 0;
+    const number list[] = {
         {"attention.head_count_kv", c->Hkv},
         {"attention.key_length", c->D},
         {"attention.value_length", c->D},
         {"rope.dimension_count", c->R},
-        {"ssm.conv_kernel", c->W},
         {"ssm.state_size", c->Dk},
         {"ssm.group_count", c->Hk},
         {"ssm.time_step_rank", c->Hv},
         {"ssm.inner_size", c->Hv * c->Dv},
         {"feed_forward_length", sparse ? 0 : c->I},
-        {"expert_count", m->E},
-        {"expert_used_count", m->k},
-        {"expert_feed_forward_length", m->I},
-        {"expert_shared_feed_forward_length", m->shared},
+        {"expert_shared_feed_forward_length", c->moe.shared},
     };
-    for (size_t i = 0; i < sizeof number / sizeof *number; i++)
-        if (number[i].value != 0)
-            ts_gguf_put_u32(out, own(c, number[i].key, key), (uint32_t)number[i].value);
-    ts_gguf_put_f32(out, own(c, "attention.layer_norm_rms_epsilon", key), (float)c->eps);
+    put_numbers(c, list, sizeof list / sizeof *list, out);
     ts_gguf_put_f32(out, own(c, "rope.freq_base", key), (float)c->theta);
-    put_sections(c, out);
+    if (c->family == TS_FAMILY_QWEN35)
+        put_sections(c, out);
     put_layers(c, out);
+}
+
+/* Attention as if its up-projections were absorbed: one key head of latent and shared part, none in linear layers.
+ */
+static void put_kimi(const ts_config *c, ts_gguf_out *out)
+{
+    char key[KEY];
+    const ts_moe_config *m = &c->moe;
+    const bool grouped = m->groups > 1;
+    int64_t dense = 0;
+    while (dense < c->layers && !m->layer[dense])
+        dense++;
+    const number list[] = {
+        {"attention.key_length", c->rank + c->Dr},
+        {"attention.value_length", c->rank},
+        {"attention.key_length_mla", c->Dn + c->Dr},
+        {"attention.value_length_mla", c->Dm},
+        {"attention.kv_lora_rank", c->rank},
+        {"rope.dimension_count", c->Dr},
+        {"kda.head_dim", c->Dk},
+        {"feed_forward_length", c->I},
+        {"expert_shared_count", m->shared / m->I},
+        {"expert_group_count", grouped ? m->groups : 0},
+        {"expert_group_used_count", grouped ? m->topk_groups : 0},
+        {"expert_gating_func", 2}, /* sigmoid */
+    };
+    put_numbers(c, list, sizeof list / sizeof *list, out);
+    ts_gguf_put_u32(out, own(c, "leading_dense_block_count", key), (uint32_t)dense);
+    ts_gguf_put_f32(out, own(c, "expert_weights_scale", key), (float)m->scale);
+    ts_gguf_put_bool(out, own(c, "expert_weights_norm", key), true);
+    ts_gguf_put_array(out, own(c, "attention.head_count_kv", key), TS_GGUF_I32, (uint64_t)c->layers);
+    for (int64_t i = 0; i < c->layers; i++)
+        ts_gguf_put_element(out, TS_GGUF_I32, c->full[i]);
+}
+
+static void put_model(const ts_config *c, ts_gguf_out *out)
+{
+    char key[KEY];
+    const number list[] = {
+        {"block_count", c->layers}, {"context_length", c->max_positions}, {"embedding_length", c->C},
+        {"vocab_size", c->V},       {"attention.head_count", c->Hq},      {"ssm.conv_kernel", c->W},
+        {"expert_count", c->moe.E}, {"expert_used_count", c->moe.k},      {"expert_feed_forward_length", c->moe.I},
+    };
+    put_numbers(c, list, sizeof list / sizeof *list, out);
+    ts_gguf_put_f32(out, own(c, "attention.layer_norm_rms_epsilon", key), (float)c->eps);
+    if (c->family == TS_FAMILY_KIMI)
+        put_kimi(c, out);
+    else
+        put_qwen(c, out);
 }
 
 typedef struct {
@@ -198,18 +240,10 @@ static ts_status put_stops(const ts_config *c, const char *dir, ts_gguf_out *out
     return TS_OK;
 }
 
-/* A model without tokenizer.json is for programs that feed it ids. */
-static ts_status load_tokenizer(const char *dir, const ts_config *c, ts_gguf_out *out, ts_error *err)
+static ts_status load_json(const char *path, const ts_config *c, ts_gguf_out *out, ts_error *err)
 {
-    char path[PATH];
     ts_tokenizer *t;
     cJSON *json;
-    if (snprintf(path, sizeof path, "%s/tokenizer.json", dir) >= (int)sizeof path)
-        return ts_fail(err, TS_BAD, dir, NULL, "path too long");
-    if (access(path, F_OK) && errno == ENOENT) {
-        ts_gguf_put_text(out, TOKENIZER "model", "none");
-        return TS_OK;
-    }
     ts_status status = ts_tokenizer_open(path, &t, err); /* all its checks */
     if (status)
         return status;
@@ -220,6 +254,24 @@ static ts_status load_tokenizer(const char *dir, const ts_config *c, ts_gguf_out
     status = put_tokenizer(json, path, c, out, err);
     cJSON_Delete(json);
     return status;
+}
+
+/* tokenizer.json, or Kimi's own. A model with neither is for programs that feed it ids. */
+static ts_status load_tokenizer(const char *dir, const ts_config *c, ts_gguf_out *out, ts_error *err)
+{
+    static const struct {
+        const char *name;
+        ts_status (*load)(const char *, const ts_config *, ts_gguf_out *, ts_error *);
+    } file[] = {{"tokenizer.json", load_json}, {"tiktoken.model", ts_convert_tiktoken}};
+    char path[PATH];
+    for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
+        if (snprintf(path, sizeof path, "%s/%s", dir, file[i].name) >= (int)sizeof path)
+            return ts_fail(err, TS_BAD, dir, NULL, "path too long");
+        if (access(path, F_OK) == 0 || errno != ENOENT)
+            return file[i].load(path, c, out, err);
+    }
+    ts_gguf_put_text(out, TOKENIZER "model", "none");
+    return TS_OK;
 }
 
 /* chat_template.jinja, as it is. */
@@ -249,10 +301,10 @@ static const char *base_name(const char *dir)
 ts_status ts_convert_keys(const ts_weights *w, const char *dir, const ts_ggml_type *type, ts_gguf_out *out,
                           ts_error *err)
 {
-    ts_gguf_put_text(out, "general.architecture", architecture(&w->cfg));
+    ts_gguf_put_text(out, "general.architecture", ts_convert_architecture(&w->cfg));
     ts_gguf_put_text(out, "general.name", base_name(dir));
     ts_gguf_put_u32(out, "general.alignment", TS_GGUF_ALIGNMENT);
-    ts_gguf_put_u32(out, "general.file_type", file_type(type));
+    ts_gguf_put_u32(out, "general.file_type", ts_convert_file_type(type));
     ts_gguf_put_u32(out, "general.quantization_version", 2);
     put_model(&w->cfg, out);
     ts_status status = load_tokenizer(dir, &w->cfg, out, err);

@@ -166,6 +166,13 @@ static void add_kinds(const sum by_kind[KINDS], cJSON *o)
     }
 }
 
+/* A matrix, or a stack of them (of experts, of heads). */
+static bool is_module(const ts_tensor *t, char module[256])
+{
+    const bool stack = t->ndim == 3 && strstr(t->name, "conv1d") == NULL;
+    return (t->ndim == 2 || stack) && ends_with(t->name, ".weight", module);
+}
+
 /* Every matrix and how it is stored. */
 static void add_modules(ts_checkpoint *c, const ts_quant *q, cJSON *o)
 {
@@ -174,7 +181,7 @@ static void add_modules(ts_checkpoint *c, const ts_quant *q, cJSON *o)
         const ts_tensor *t = ts_checkpoint_at(c, i);
         ts_quant_kind k = codes_of(q, t);
         char module[256], storage[64];
-        if (t->ndim != 2 || !ends_with(t->name, ".weight", module))
+        if (!is_module(t, module))
             continue;
         const ts_ggml_type *type = ts_checkpoint_type(c, t);
         if (type)
@@ -186,6 +193,8 @@ static void add_modules(ts_checkpoint *c, const ts_quant *q, cJSON *o)
         cJSON *e = cJSON_CreateObject();
         cJSON_AddStringToObject(e, "module", module);
         cJSON_AddStringToObject(e, "storage", storage);
+        if (t->ndim == 3)
+            cJSON_AddNumberToObject(e, "matrices", (double)t->dim[0]);
         cJSON_AddItemToArray(list, e);
     }
 }

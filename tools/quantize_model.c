@@ -298,6 +298,8 @@ static ts_status copy_if_present(const job *q, ts_staging *s, const char *name)
 
 static ts_status write_files(job *q, ts_staging *s)
 {
+    static const char *const kept[] = {"tokenizer.json", "tiktoken.model", "tokenizer_config.json",
+                                       "generation_config.json"};
     static const ts_meta meta = {"format", "mlx"};
     char path[TS_STAGING_PATH + 128];
     ts_status status = ts_weights_load(q->model, &q->w, q->err);
@@ -308,10 +310,8 @@ static ts_status write_files(job *q, ts_staging *s)
         status = make_tensors(q);
     if (!status)
         status = write_config(q, s);
-    if (!status)
-        status = copy_if_present(q, s, "tokenizer.json");
-    if (!status)
-        status = copy_if_present(q, s, "generation_config.json");
+    for (size_t i = 0; i < sizeof kept / sizeof *kept && !status; i++)
+        status = copy_if_present(q, s, kept[i]);
     if (!status)
         status = ts_safetensors_write(ts_staging_add(s, "model.safetensors", path), q->tensor, q->n, &meta, 1,
                                       q->err);
@@ -355,6 +355,8 @@ ts_status ts_quantize(const char *from, const char *to, const ts_quantize_option
 {
     static const char *const stale[] = {"model.safetensors.index.json",
                                         "tokenizer.json",
+                                        "tiktoken.model",
+                                        "tokenizer_config.json",
                                         "generation_config.json",
                                         "mtp.safetensors",
                                         "mtp-config.json",

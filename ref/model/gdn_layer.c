@@ -19,7 +19,7 @@ static void split_qkv(const ts_work *b, int64_t KD, int64_t VD)
     }
 }
 
-/* Qwen3-Next's projections are rows by key head: q, k, the v and the z of its value heads; b and a of them. */
+/* Qwen3-Next's projections are rows by key head: q, k, the v and the z of its value heads. */
 static void project_grouped(const ts_pass *p)
 {
     const ts_config *c = &p->m->w->cfg;
@@ -37,7 +37,15 @@ static void project_grouped(const ts_pass *p)
             memcpy(qkv + 2 * KD + g * V, from + 2 * c->Dk, (size_t)V * sizeof *from);
             memcpy(b->z + t * VD + g * V, from + 2 * c->Dk + V, (size_t)V * sizeof *from);
         }
-    ts_linear(p, &w->in_ba, b->x, b->T, b->grouped);
+}
+
+/* And b and a of them. */
+static void project_pairs(const ts_pass *p)
+{
+    const ts_config *c = &p->m->w->cfg;
+    const ts_work *b = p->w;
+    const int64_t r = c->Hv / c->Hk;
+    ts_linear(p, &p->m->w->layer[p->layer].in_ba, b->x, b->T, b->grouped);
     for (int64_t th = 0; th < b->T * c->Hv; th++) {
         const ts_real *from = b->grouped + th / r * 2 * r;
         b->b[th] = from[th % r];
@@ -50,14 +58,19 @@ static void project(const ts_pass *p)
 {
     const ts_layer *w = &p->m->w->layer[p->layer];
     ts_work *b = p->w;
-    if (p->m->w->cfg.family == TS_FAMILY_NEXT) {
+    const bool next = p->m->w->cfg.family == TS_FAMILY_NEXT;
+    if (next && !p->m->w->split) {
         project_grouped(p);
-        return;
+    } else {
+        ts_linear(p, &w->in_qkv, b->x, b->T, b->qkv);
+        ts_linear(p, &w->in_z, b->x, b->T, b->z);
     }
-    ts_linear(p, &w->in_qkv, b->x, b->T, b->qkv);
-    ts_linear(p, &w->in_b, b->x, b->T, b->b);
-    ts_linear(p, &w->in_a, b->x, b->T, b->a);
-    ts_linear(p, &w->in_z, b->x, b->T, b->z);
+    if (next) {
+        project_pairs(p);
+    } else {
+        ts_linear(p, &w->in_b, b->x, b->T, b->b);
+        ts_linear(p, &w->in_a, b->x, b->T, b->a);
+    }
 }
 
 /* Tiled value heads (GGUF): head h reads key head h % Hk. Rows of queries and keys are laid out a value head each.

@@ -32,6 +32,17 @@ static void mix_tokens(const ts_pass *p, int64_t P)
             memcpy(to[i] + t * P, b->conv + (3 * t + i) * P, row);
 }
 
+/* decay = -softplus so far: times the rate that a GGUF file holds. */
+static void apply_rate(const ts_pass *p)
+{
+    const ts_config *c = &p->m->w->cfg;
+    const ts_real *rate = p->m->layer[p->layer].rate;
+    for (int64_t i = 0; rate && i < p->w->T * c->Hv; i++) {
+        ts_real *decay = p->w->decay + i * c->Dk;
+        ts_scale(&(ts_scale_args){.n = c->Dk, .scale = -(double)rate[i % c->Hv], .x = decay, .y = decay});
+    }
+}
+
 static void gates(const ts_pass *p)
 {
     const ts_config *c = &p->m->w->cfg;
@@ -52,6 +63,7 @@ static void gates(const ts_pass *p)
                                                                                     .dt_bias = r->dt_bias,
                                                                                     .g = b->decay,
                                                                                     .beta = b->beta});
+    apply_rate(p);
     ts_note(p, "beta", b->beta, b->T, c->Hv, 0);
     ts_note(p, "g", b->decay, b->T, c->Hv, c->Dk);
     ts_linear(p, &w->g_a, b->x, b->T, b->low);

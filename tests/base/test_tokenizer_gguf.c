@@ -140,7 +140,7 @@ static void mistakes(void **state)
     assert_refused(v, "tokenizer.ggml.model", "only \"gpt2\"");
     v = good;
     v.pre = "gpt-2";
-    assert_refused(v, "tokenizer.ggml.pre", "only \"qwen35\" and \"qwen2\"");
+    assert_refused(v, "tokenizer.ggml.pre", "only \"qwen35\", \"qwen2\" and \"kimi-k2\"");
     v = good;
     v.bos = true;
     assert_refused(v, "tokenizer.ggml.add_bos_token", "true is not supported");

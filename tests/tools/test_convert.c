@@ -203,6 +203,57 @@ static void same_config(void **state)
     ts_weights_free(hf);
 }
 
+/* The tensors of a converted file, all zeros, but `name` of this type: as the binder sees it. */
+static ts_status load_with(const char *name, const char *type, ts_error *err)
+{
+    static const float zeros[2048 * 256];
+    char other[FOLDER_PATH];
+    ts_weights *w = NULL;
+    ts_gguf_out out = {0};
+    ts_out file;
+    size_t bytes[128];
+    ts_gguf *g = converted(MODEL, "f32");
+    const size_t n = ts_gguf_count(g);
+    assert_int_equal(ts_weights_load_part(MODEL, -1, "", &w, NULL), TS_OK);
+    assert_int_equal(ts_convert_keys(w, MODEL, ts_ggml_type_find("F32"), &out, NULL), TS_OK);
+    ts_weights_free(w);
+    for (size_t i = 0; i < n; i++) {
+        const ts_tensor *t = ts_gguf_at(g, i);
+        bytes[i] = ts_gguf_put_tensor(&out, t->name, t->ndim, t->dim,
+                                      ts_ggml_type_find(strcmp(t->name, name) == 0 ? type : "F32"));
+    }
+    ts_gguf_close(g);
+    assert_int_equal(ts_out_open(&file, folder_file(&dir, "t.gguf", other), NULL), TS_OK);
+    assert_int_equal(ts_gguf_out_begin(&out, &file, NULL), TS_OK);
+    for (size_t i = 0; i < n; i++) {
+        assert_true(bytes[i] <= sizeof zeros);
+        assert_int_equal(ts_out_write(&file, zeros, bytes[i], NULL), TS_OK);
+        assert_int_equal(ts_gguf_out_pad(&file, bytes[i], NULL), TS_OK);
+    }
+    assert_int_equal(ts_out_close(&file, TS_OK, NULL), TS_OK);
+    ts_gguf_out_free(&out);
+    ts_status status = ts_weights_load(other, &w, err);
+    if (status == TS_OK)
+        ts_weights_free(w);
+    return status;
+}
+
+/* Two of ggml's types are of activations: a file whose weights have them is no model. */
+static void activation_types(void **state)
+{
+    (void)state;
+    static const char *const types[] = {"Q8_1", "Q8_K"};
+    ts_error err = {0};
+    if (load_with("blk.0.ffn_gate.weight", "Q8_0", &err) != TS_OK)
+        fail_msg("%s: %s", err.tensor, err.reason);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(load_with("blk.0.ffn_gate.weight", types[i], &err), TS_BAD);
+        assert_string_equal(err.tensor, "blk.0.ffn_gate.weight");
+        if (strstr(err.reason, types[i]) == NULL || strstr(err.reason, "activations") == NULL)
+            fail_msg("got \"%s\"", err.reason);
+    }
+}
+
 static void assert_refused(const char *from, const char *type, ts_status status, const char *reason)
 {
     ts_convert_result r;
@@ -219,7 +270,7 @@ static void mistakes(void **state)
     (void)state;
     ts_convert_result r;
     ts_error err = {0};
-    assert_refused(MODEL, "q2_k", TS_USAGE, "is none of f32, f16, bf16, q8_0");
+    assert_refused(MODEL, "q2_k", TS_USAGE, "is none of f32, f16, bf16, q8_0, q4_0");
     assert_refused("/nonexistent", "bf16", TS_BAD, "cannot open");
     assert_refused(MODEL "/tiny-qwen35-mtp-q4_k_m.gguf", "bf16", TS_BAD, "is a GGUF file already");
     assert_int_equal(ts_convert_gguf(MODEL, "/nonexistent/x.gguf", "bf16", &r, &err), TS_BAD);
@@ -231,8 +282,8 @@ static void mistakes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(round_trip),  cmocka_unit_test(as_llama_cpp), cmocka_unit_test(q8_0),
-        cmocka_unit_test(same_config), cmocka_unit_test(mistakes),
+        cmocka_unit_test(round_trip),  cmocka_unit_test(as_llama_cpp),     cmocka_unit_test(q8_0),
+        cmocka_unit_test(same_config), cmocka_unit_test(activation_types), cmocka_unit_test(mistakes),
     };
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

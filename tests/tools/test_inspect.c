@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "base/scratch.h"
+#include "convert.h"
 #include "format/json.h"
 #include "format/safetensors.h"
 #include "quantize.h"
@@ -85,6 +86,41 @@ static void models(void **state)
     folder_remove(&sub);
 }
 
+static void converted(const char *golden, const char *type, char out[FOLDER_PATH])
+{
+    static const char *const end[][2] = {{"-config.json", "config.json"},
+                                         {"-weights.safetensors", "model.safetensors"}};
+    char from[FOLDER_PATH], *text;
+    size_t size;
+    ts_convert_result r;
+    ts_error err = {0};
+    for (int i = 0; i < 2; i++) {
+        snprintf(from, sizeof from, "golden/external/%s%s", golden, end[i][0]);
+        assert_int_equal(ts_read_file(from, &text, &size, NULL), TS_OK);
+        folder_write(&dir, end[i][1], text, size);
+        free(text);
+    }
+    if (ts_convert_gguf(dir.path, folder_file(&dir, "x.gguf", out), type, &r, &err))
+        fail_msg("%s: %s", err.tensor, err.reason);
+}
+
+/* A stack of matrices is one module: how many, and how they are stored. */
+static void stacks_of_experts(void **state)
+{
+    (void)state;
+    char file[FOLDER_PATH];
+    converted("rand-qwen35-moe", "f16", file);
+    cJSON *o = inspected(file, NULL);
+    const cJSON *m = row(o, "modules", "blk.0.ffn_gate_exps");
+    assert_string_equal(cJSON_GetObjectItem(m, "storage")->valuestring, "F16");
+    assert_true(number(m, "matrices") == 8);
+    m = row(o, "modules", "blk.0.ffn_up_shexp");
+    assert_null(cJSON_GetObjectItem(m, "matrices"));
+    cJSON_Delete(o);
+    tells(file, "blk.3.ffn_down_exps  ", "matrices 8", NULL);
+    folder_empty(&dir);
+}
+
 static void files(void **state)
 {
     (void)state;
@@ -130,7 +166,7 @@ static void bad_input(void **state)
     refuses(dir.path, NULL, TS_BAD, "config.json");
     refuses(TINY, "--stats", TS_USAGE, "--stats");
     refuses("golden/external/provenance.json", NULL, TS_BAD, "no tokenizer, config, shard index or case");
-    refuses("README.md", NULL, TS_BAD, "neither a safetensors file nor JSON");
+    refuses("Makefile", NULL, TS_BAD, "neither a safetensors file nor JSON");
     folder_text(&dir, "case.json", "{\"kind\":\"op\",\"op\":\"nonsense\"}");
     refuses(folder_file(&dir, "case.json", path), NULL, TS_BAD, "");
     folder_write(&dir, "short", "\x10\0\0\0\0\0\0\0{", 9);
@@ -161,8 +197,8 @@ static void big(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(models),    cmocka_unit_test(files), cmocka_unit_test(json_files),
-        cmocka_unit_test(bad_input), cmocka_unit_test(big),
+        cmocka_unit_test(models),     cmocka_unit_test(stacks_of_experts), cmocka_unit_test(files),
+        cmocka_unit_test(json_files), cmocka_unit_test(bad_input),         cmocka_unit_test(big),
     };
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

@@ -275,6 +275,44 @@ static void config_is_kept(void **state)
     cJSON_Delete(after);
 }
 
+static void put_file(const char *where, const char *name, const char *text)
+{
+    char path[FOLDER_PATH + 64];
+    snprintf(path, sizeof path, "%s/%s", where, name);
+    assert_int_equal(ts_write_file(path, text, strlen(text), NULL), TS_OK);
+}
+
+static void assert_file(const char *where, const char *name, const char *want)
+{
+    char path[FOLDER_PATH + 64], *text;
+    size_t size;
+    snprintf(path, sizeof path, "%s/%s", where, name);
+    if (!want) {
+        assert_int_equal(access(path, F_OK), -1);
+        return;
+    }
+    assert_int_equal(ts_read_file(path, &text, &size, NULL), TS_OK);
+    assert_string_equal(text, want);
+    free(text);
+}
+
+/* Kimi's tokenizer is two files. Those of a model that was there before are not the new one's. */
+static void tokenizer_is_kept(void **state)
+{
+    place *p = *state;
+    make_dense(p);
+    put_file(p->model, "tiktoken.model", "bG8= 0\n");
+    put_file(p->model, "tokenizer_config.json", "{}");
+    assert_int_equal(quantized(p->model, p->out, 4, 32, NULL), TS_OK);
+    assert_file(p->out, "tiktoken.model", "bG8= 0\n");
+    assert_file(p->out, "tokenizer_config.json", "{}");
+    remove_below(&p->dir, "model");
+    make_dense(p);
+    assert_int_equal(quantized(p->model, p->out, 4, 32, NULL), TS_OK);
+    assert_file(p->out, "tiktoken.model", NULL);
+    assert_file(p->out, "tokenizer_config.json", NULL);
+}
+
 /* Tensor `name` of a result as [N][K] of MLX codes, checked against the encoder row by row. */
 static void check_codes(const ts_safetensors *f, const char *module, const ts_matrix *from, int bits, int group,
                         ts_mlx_encoder *encode)
@@ -436,6 +474,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(tied_has_no_head, set_up, tear_down),
         cmocka_unit_test_setup_teardown(folded_stays, set_up, tear_down),
         cmocka_unit_test_setup_teardown(config_is_kept, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(tokenizer_is_kept, set_up, tear_down),
         cmocka_unit_test_setup_teardown(encoders_and_widths, set_up, tear_down),
         cmocka_unit_test_setup_teardown(overrides, set_up, tear_down),
         cmocka_unit_test_setup_teardown(wrong_overrides, set_up, tear_down),

@@ -157,7 +157,19 @@ static ts_status take_stack(ts_binder *b, const char *name, shape s, int64_t las
     return take_floats(b, name, s.E ? 3 : 2, s.E ? (int64_t[]){s.E, s.N, last} : (int64_t[]){s.N, last}, t);
 }
 
-/* ggml's blocks: rows of whole ones. */
+/* Rows of whole blocks, of a type that weights have. */
+static ts_status check_blocks(const ts_binder *b, const ts_tensor *t, const char *file, const ts_ggml_type *type,
+                              int64_t K, ts_weight_format *format)
+{
+    if (!ts_block_format(type->id, format) || K % type->elements != 0)
+        return ts_fail(b->err, TS_BAD, file, t->name, "%lld columns of type %s cannot be read", (long long)K,
+                       type->name);
+    if (*format == TS_W_Q8_1 || *format == TS_W_Q8_K)
+        return ts_fail(b->err, TS_BAD, file, t->name, "type %s is of activations, not of weights", type->name);
+    return TS_OK;
+}
+
+/* ggml's blocks. */
 static ts_status bind_blocks(ts_binder *b, const char *name, const ts_ggml_type *type, shape s, ts_matrix *out)
 {
     const ts_tensor *t;
@@ -166,9 +178,8 @@ static ts_status bind_blocks(ts_binder *b, const char *name, const ts_ggml_type 
     ts_status status = take(b, name, &t, &file);
     if (status == TS_OK)
         status = check_stack(b, t, file, s, s.K);
-    if (status == TS_OK && (!ts_block_format(type->id, &format) || s.K % type->elements != 0))
-        status = ts_fail(b->err, TS_BAD, file, t->name, "%lld columns of type %s cannot be read", (long long)s.K,
-                         type->name);
+    if (status == TS_OK)
+        status = check_blocks(b, t, file, type, s.K, &format);
     if (status != TS_OK || !b->read)
         return status;
     status = ts_checkpoint_align(b->ckpt, t, b->err);
@@ -260,7 +271,8 @@ static ts_status bind(ts_binder *b, const char *module, shape s, ts_matrix *out)
         return bind_mlx(b, module, q, s, out);
     snprintf(name, sizeof name, "%s.weight", module);
     /* Hugging Face's stacks of experts and DFlash2's codebooks have no suffix. */
-    bool bare = ts_checkpoint_find(b->ckpt, name, NULL) == NULL && ts_checkpoint_find(b->ckpt, module, NULL) != NULL;
+    bool bare = ts_checkpoint_find(b->ckpt, name, NULL) == NULL &&
+                ts_checkpoint_find(b->ckpt, module, NULL) != NULL;
     return bind_plain(b, bare ? module : name, s, out);
 }
 

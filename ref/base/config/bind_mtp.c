@@ -19,7 +19,7 @@ typedef struct {
 static void full_name(const binding *m, ts_name_place where, const char *hf, char out[NAME])
 {
     if (m->prefix == NULL)
-        ts_name_gguf(where, m->number, hf, out, NAME);
+        ts_name_gguf(ts_names_of(&m->head->cfg), where, m->number, hf, out, NAME);
     else
         snprintf(out, NAME, "%s%s%s", m->prefix, where == TS_NAME_LAYER ? "layers.0." : "", hf);
 }
@@ -32,7 +32,7 @@ static ts_status bind_layer(const binding *m)
     const ts_slot *s;
     for (size_t i = 0; (s = ts_slot_at(i)) != NULL && status == TS_OK; i++) {
         void *field = ts_slot_field(m->head, s, 0);
-        if (!ts_slot_lies_in(c, s, 0))
+        if (!ts_slot_lies_in(m->head, s, 0))
             continue;
         full_name(m, TS_NAME_LAYER, s->name, name);
         status = s->K != NULL ? ts_bind_matrix(m->b, name, s->N(c), s->K(c), field)

@@ -16,7 +16,7 @@
  * how it is quantised. TS_BAD: none there; more than one head; a tensor that is missing or of another shape. */
 ts_status ts_weights_load_mtp(const ts_weights *target, const char *path, ts_weights **out, ts_error *err);
 
-/* path: a .safetensors file with its NAME-config.json beside it, or a folder with config.json; NULL:
+/* path: a .safetensors file with its NAME-config.json beside it, a folder with config.json, or a GGUF file; NULL:
  * dflash2.safetensors beside the target's files. TS_BAD also for a drafter of another model (hidden size,
  * vocabulary, number of layers). */
 ts_status ts_weights_load_dflash(const ts_weights *target, const char *path, ts_weights **out, ts_error *err);

@@ -1,33 +1,28 @@
 /* Metadata of GGUF files put into the words of config.json, so that one reader checks both. */
-#include "config/gguf_config.h"
+#include "config/gguf_source.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY = 128, MOST_LAYERS = 4096 };
+enum { KEY = TS_GGUF_KEY, MOST_LAYERS = 4096 };
 
-typedef enum { QWEN35 = 1, QWEN35MOE = 2, ALL = 3 } family;
+enum { QWEN35 = 1, QWEN35MOE = 2, NEXT = 4, KIMI = 8, TILED = 3, QWEN = 7, MOE = 14, ALL = 15 };
 
 static const struct {
     const char *name, *model_type;
-    family arch;
+    int arch;
 } architectures[] = {
     {"qwen35", "qwen3_5_text", QWEN35},
     {"qwen35moe", "qwen3_5_moe_text", QWEN35MOE},
+    {"qwen3next", "qwen3_next", NEXT},
+    {"kimi-linear", "kimi_linear", KIMI},
 };
 
-typedef struct {
-    const ts_gguf *g;
-    char name[TS_GGUF_ARCH];
-    family arch;
-    cJSON *o; /* of the config */
-    int64_t layers;
-    ts_error *err;
-} source;
+typedef ts_gguf_source source;
 
-static ts_status bad(const source *s, const char *key, const char *what)
+ts_status ts_gguf_bad(const source *s, const char *key, const char *what)
 {
     return ts_fail(s->err, TS_BAD, ts_gguf_path(s->g), key, "%s", what);
 }
@@ -61,11 +56,10 @@ static ts_status find_architecture(source *s)
             return TS_OK;
         }
     return ts_fail(s->err, TS_BAD, ts_gguf_path(s->g), "general.architecture",
-                   "\"%s\" is not supported; qwen35 and qwen35moe are", s->name);
+                   "\"%s\" is not supported; qwen35, qwen35moe, qwen3next and kimi-linear are", s->name);
 }
 
-/* Of the key <architecture>.name, which goes to `key`; NULL: there is none. */
-static const ts_gguf_value *find(const ts_gguf *g, const char *name, char key[KEY])
+const ts_gguf_value *ts_gguf_own(const ts_gguf *g, const char *name, char key[KEY])
 {
     char arch[TS_GGUF_ARCH];
     if (ts_gguf_architecture(g, arch, NULL) != TS_OK)
@@ -74,8 +68,7 @@ static const ts_gguf_value *find(const ts_gguf *g, const char *name, char key[KE
     return ts_gguf_get(g, key);
 }
 
-/* Entry i of a value that may be one number for all. */
-static ts_status whole(const ts_gguf *g, const ts_gguf_value *v, uint64_t i, int64_t *out, ts_error *err)
+ts_status ts_gguf_whole(const ts_gguf *g, const ts_gguf_value *v, uint64_t i, int64_t *out, ts_error *err)
 {
     const bool real = v->kind == TS_GGUF_F32 || v->kind == TS_GGUF_F64 || v->kind == TS_GGUF_STRING;
     double x = real || i >= v->count ? -1 : ts_gguf_number(v, i);
@@ -88,19 +81,19 @@ static ts_status whole(const ts_gguf *g, const ts_gguf_value *v, uint64_t i, int
 ts_status ts_gguf_opt_int(const ts_gguf *g, const char *name, int64_t *out, ts_error *err)
 {
     char key[KEY];
-    const ts_gguf_value *v = find(g, name, key);
+    const ts_gguf_value *v = ts_gguf_own(g, name, key);
     if (v == NULL)
         return TS_OK;
     if (v->array)
         return ts_fail(err, TS_BAD, ts_gguf_path(g), key, "must be one number, not an array");
-    return whole(g, v, 0, out, err);
+    return ts_gguf_whole(g, v, 0, out, err);
 }
 
-static ts_status need_int(const source *s, const char *name, int64_t *out)
+ts_status ts_gguf_need_int(const source *s, const char *name, int64_t *out)
 {
     char key[KEY];
-    if (find(s->g, name, key) == NULL)
-        return bad(s, key, "missing");
+    if (ts_gguf_own(s->g, name, key) == NULL)
+        return ts_gguf_bad(s, key, "missing");
     return ts_gguf_opt_int(s->g, name, out, s->err);
 }
 
@@ -118,50 +111,61 @@ static double shortest(double x)
     return x;
 }
 
-static ts_status add_real(const source *s, const char *name, const char *as)
+ts_status ts_gguf_add_real(const source *s, const char *name, const char *as)
 {
     char key[KEY];
-    const ts_gguf_value *v = find(s->g, name, key);
+    const ts_gguf_value *v = ts_gguf_own(s->g, name, key);
     if (v == NULL)
-        return bad(s, key, "missing");
+        return ts_gguf_bad(s, key, "missing");
     if (v->array || (v->kind != TS_GGUF_F32 && v->kind != TS_GGUF_F64))
-        return bad(s, key, "must be an f32");
+        return ts_gguf_bad(s, key, "must be an f32");
     double x = ts_gguf_number(v, 0);
     if (!isfinite(x))
-        return bad(s, key, "is not a finite number");
+        return ts_gguf_bad(s, key, "is not a finite number");
     cJSON_AddNumberToObject(s->o, as, v->kind == TS_GGUF_F32 ? shortest(x) : x);
     return TS_OK;
+}
+
+ts_status ts_gguf_add_ints(const source *s, const ts_gguf_member *m, size_t n)
+{
+    char key[KEY];
+    ts_status status = TS_OK;
+    for (size_t i = 0; i < n && status == TS_OK; i++) {
+        int64_t x = 0;
+        if (m[i].optional && ts_gguf_own(s->g, m[i].name, key) == NULL)
+            continue;
+        status = ts_gguf_need_int(s, m[i].name, &x);
+        cJSON_AddNumberToObject(s->o, m[i].as, (double)x);
+    }
+    return status;
 }
 
 /* Numbers that go over as they are. */
 static ts_status add_ints(const source *s)
 {
     static const struct {
-        const char *name, *as;
-        int of; /* architectures that must have it */
+        ts_gguf_member member;
+        int of; /* architectures that have it */
     } number[] = {
-        {"embedding_length", "hidden_size", ALL},
-        {"feed_forward_length", "intermediate_size", QWEN35},
-        {"attention.head_count", "num_attention_heads", ALL},
-        {"attention.key_length", "head_dim", ALL},
-        {"ssm.conv_kernel", "linear_conv_kernel_dim", ALL},
-        {"ssm.state_size", "linear_key_head_dim", ALL},
-        {"ssm.group_count", "linear_num_key_heads", ALL},
-        {"ssm.time_step_rank", "linear_num_value_heads", ALL},
-        {"context_length", "max_position_embeddings", ALL},
-        {"expert_count", "num_experts", QWEN35MOE},
-        {"expert_used_count", "num_experts_per_tok", QWEN35MOE},
-        {"expert_feed_forward_length", "moe_intermediate_size", QWEN35MOE},
-        {"expert_shared_feed_forward_length", "shared_expert_intermediate_size", QWEN35MOE},
+        {{"embedding_length", "hidden_size", false}, ALL},
+        {{"feed_forward_length", "intermediate_size", false}, QWEN35},
+        {{"feed_forward_length", "intermediate_size", true}, NEXT},
+        {{"attention.head_count", "num_attention_heads", false}, ALL},
+        {{"attention.key_length", "head_dim", false}, QWEN},
+        {{"ssm.conv_kernel", "linear_conv_kernel_dim", false}, ALL},
+        {{"ssm.state_size", "linear_key_head_dim", false}, QWEN},
+        {{"ssm.group_count", "linear_num_key_heads", false}, QWEN},
+        {{"ssm.time_step_rank", "linear_num_value_heads", false}, QWEN},
+        {{"context_length", "max_position_embeddings", false}, ALL},
+        {{"expert_count", "num_experts", false}, MOE},
+        {{"expert_used_count", "num_experts_per_tok", false}, MOE},
+        {{"expert_feed_forward_length", "moe_intermediate_size", false}, MOE},
+        {{"expert_shared_feed_forward_length", "shared_expert_intermediate_size", false}, QWEN35MOE | NEXT},
     };
     ts_status status = TS_OK;
-    for (size_t i = 0; i < sizeof number / sizeof *number && status == TS_OK; i++) {
-        int64_t n = 0;
-        if (!(number[i].of & (int)s->arch))
-            continue;
-        status = need_int(s, number[i].name, &n);
-        cJSON_AddNumberToObject(s->o, number[i].as, (double)n);
-    }
+    for (size_t i = 0; i < sizeof number / sizeof *number && status == TS_OK; i++)
+        if (number[i].of & s->arch)
+            status = ts_gguf_add_ints(s, &number[i].member, 1);
     return status;
 }
 
@@ -169,7 +173,7 @@ static ts_status add_ints(const source *s)
 static ts_status add_layers(source *s)
 {
     int64_t blocks = 0, more = 0;
-    ts_status status = need_int(s, "block_count", &blocks);
+    ts_status status = ts_gguf_need_int(s, "block_count", &blocks);
     if (status == TS_OK)
         status = ts_gguf_opt_int(s->g, "nextn_predict_layers", &more, s->err);
     if (status != TS_OK)
@@ -187,10 +191,10 @@ static ts_status add_layer_types(const source *s)
 {
     char key[KEY];
     int64_t interval = 4, is = 0;
-    const ts_gguf_value *v = find(s->g, "attention.recurrent_layers", key);
+    const ts_gguf_value *v = ts_gguf_own(s->g, "attention.recurrent_layers", key);
     ts_status status = ts_gguf_opt_int(s->g, "full_attention_interval", &interval, s->err);
     if (status == TS_OK && interval < 1)
-        return bad(s, "full_attention_interval", "must be at least 1");
+        return ts_gguf_bad(s, "full_attention_interval", "must be at least 1");
     if (status == TS_OK && v != NULL && (!v->array || v->count < (uint64_t)s->layers))
         return ts_fail(s->err, TS_BAD, ts_gguf_path(s->g), key,
                        "must be an array with an entry for each of %lld layers", (long long)s->layers);
@@ -198,13 +202,13 @@ static ts_status add_layer_types(const source *s)
     for (int64_t i = 0; i < s->layers && status == TS_OK; i++) {
         is = (i + 1) % interval != 0;
         if (v != NULL)
-            status = whole(s->g, v, (uint64_t)i, &is, s->err);
+            status = ts_gguf_whole(s->g, v, (uint64_t)i, &is, s->err);
         cJSON_AddItemToArray(list, cJSON_CreateString(is ? "linear_attention" : "full_attention"));
     }
     return status;
 }
 
-static ts_status add_vocabulary(const source *s)
+ts_status ts_gguf_add_vocabulary(const source *s)
 {
     const ts_tensor *embed = ts_gguf_find(s->g, "token_embd.weight");
     int64_t n = embed != NULL && embed->ndim == 2 ? embed->dim[0] : 0;
@@ -219,17 +223,17 @@ static ts_status add_kv_heads(const source *s)
 {
     char key[KEY];
     int64_t n = 0, heads = 0;
-    const ts_gguf_value *v = find(s->g, "attention.head_count_kv", key);
+    const ts_gguf_value *v = ts_gguf_own(s->g, "attention.head_count_kv", key);
     if (v == NULL)
-        return bad(s, key, "missing");
+        return ts_gguf_bad(s, key, "missing");
     if (v->array && v->count < (uint64_t)s->layers)
-        return bad(s, key, "has fewer entries than there are layers");
+        return ts_gguf_bad(s, key, "has fewer entries than there are layers");
     for (uint64_t i = 0; i < (v->array ? (uint64_t)s->layers : 1); i++) {
-        ts_status status = whole(s->g, v, i, &n, s->err);
+        ts_status status = ts_gguf_whole(s->g, v, i, &n, s->err);
         if (status != TS_OK)
             return status;
         if (n != 0 && heads != 0 && n != heads)
-            return bad(s, key, "differs between layers, which is not supported");
+            return ts_gguf_bad(s, key, "differs between layers, which is not supported");
         heads = n != 0 ? n : heads;
     }
     cJSON_AddNumberToObject(s->o, "num_key_value_heads", (double)heads);
@@ -248,51 +252,52 @@ static ts_status check_sections(const source *s, int64_t rotary)
 {
     char key[KEY];
     int64_t n = 0, pairs = 0;
-    const ts_gguf_value *v = find(s->g, "rope.dimension_sections", key);
+    const ts_gguf_value *v = ts_gguf_own(s->g, "rope.dimension_sections", key);
     if (v == NULL)
-        return bad(s, key, "missing");
+        return s->arch & TILED ? ts_gguf_bad(s, key, "missing") : TS_OK;
     for (uint64_t i = 0; i < v->count; i++) {
-        ts_status status = whole(s->g, v, i, &n, s->err);
+        ts_status status = ts_gguf_whole(s->g, v, i, &n, s->err);
         if (status != TS_OK)
             return status;
         pairs += n < rotary ? n : rotary;
     }
-    return pairs == rotary / 2 ? TS_OK : bad(s, key, "its sum is not half of rope.dimension_count");
+    return pairs == rotary / 2 ? TS_OK : ts_gguf_bad(s, key, "its sum is not half of rope.dimension_count");
 }
 
 static ts_status add_rope(const source *s)
 {
     int64_t D = 0, rotary = 0;
-    ts_status status = need_int(s, "attention.key_length", &D);
+    ts_status status = ts_gguf_need_int(s, "attention.key_length", &D);
     if (status == TS_OK)
-        status = need_int(s, "rope.dimension_count", &rotary);
+        status = ts_gguf_need_int(s, "rope.dimension_count", &rotary);
     if (status == TS_OK)
         status = check_sections(s, rotary);
     if (status != TS_OK)
         return status;
     if (D < 1 || rotary < 1 || rotary > D)
-        return bad(s, "rope.dimension_count", "must be positive and at most attention.key_length");
+        return ts_gguf_bad(s, "rope.dimension_count", "must be positive and at most attention.key_length");
     cJSON_AddNumberToObject(s->o, "partial_rotary_factor", fraction(rotary, D));
-    return add_real(s, "rope.freq_base", "rope_theta");
+    return ts_gguf_add_real(s, "rope.freq_base", "rope_theta");
 }
 
 /* Dims of linear attention that GGUF has as one product. */
 static ts_status add_value_dim(const source *s)
 {
     int64_t inner = 0, heads = 0, D = 0, Dv = 0;
-    ts_status status = need_int(s, "ssm.inner_size", &inner);
+    ts_status status = ts_gguf_need_int(s, "ssm.inner_size", &inner);
     if (status == TS_OK)
-        status = need_int(s, "ssm.time_step_rank", &heads);
+        status = ts_gguf_need_int(s, "ssm.time_step_rank", &heads);
     if (status == TS_OK)
-        status = need_int(s, "attention.key_length", &D);
+        status = ts_gguf_need_int(s, "attention.key_length", &D);
     if (status == TS_OK)
-        status = need_int(s, "attention.value_length", &Dv);
+        status = ts_gguf_need_int(s, "attention.value_length", &Dv);
     if (status != TS_OK)
         return status;
     if (heads < 1 || inner % heads != 0)
-        return bad(s, "ssm.inner_size", "is not a multiple of ssm.time_step_rank");
+        return ts_gguf_bad(s, "ssm.inner_size", "is not a multiple of ssm.time_step_rank");
     if (D != Dv)
-        return bad(s, "attention.value_length", "differs from attention.key_length, which is not supported");
+        return ts_gguf_bad(s, "attention.value_length",
+                           "differs from attention.key_length, which is not supported");
     cJSON_AddNumberToObject(s->o, "linear_value_head_dim", (double)(inner / heads));
     return TS_OK;
 }
@@ -308,12 +313,23 @@ static ts_status add_stops(const source *s)
         int64_t id = 0;
         if (v == NULL)
             continue;
-        ts_status status = whole(s->g, v, 0, &id, s->err);
+        ts_status status = ts_gguf_whole(s->g, v, 0, &id, s->err);
         if (status != TS_OK)
             return status;
         cJSON_AddItemToArray(list, cJSON_CreateNumber((double)id));
     }
     return TS_OK;
+}
+
+/* What Qwen's have. */
+static ts_status add_qwen(const source *s)
+{
+    ts_status status = add_kv_heads(s);
+    if (status == TS_OK)
+        status = add_value_dim(s);
+    if (status == TS_OK)
+        status = add_rope(s);
+    return status == TS_OK ? add_layer_types(s) : status;
 }
 
 static ts_status add_all(source *s)
@@ -322,19 +338,13 @@ static ts_status add_all(source *s)
     if (status == TS_OK)
         status = add_layers(s);
     if (status == TS_OK)
-        status = add_vocabulary(s);
+        status = ts_gguf_add_vocabulary(s);
     if (status == TS_OK)
         status = add_ints(s);
     if (status == TS_OK)
-        status = add_kv_heads(s);
+        status = ts_gguf_add_real(s, "attention.layer_norm_rms_epsilon", "rms_norm_eps");
     if (status == TS_OK)
-        status = add_real(s, "attention.layer_norm_rms_epsilon", "rms_norm_eps");
-    if (status == TS_OK)
-        status = add_value_dim(s);
-    if (status == TS_OK)
-        status = add_rope(s);
-    if (status == TS_OK)
-        status = add_layer_types(s);
+        status = s->arch == KIMI ? ts_gguf_kimi(s) : add_qwen(s);
     return status == TS_OK ? add_stops(s) : status;
 }
 

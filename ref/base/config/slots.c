@@ -130,10 +130,10 @@ static const ts_slot slots[] = {
     LAYER(DENSE, down_proj, "mlp.down_proj", NULL, c, i),
     LAYER(SPLIT, in_qkv, "linear_attn.in_proj_qkv", NULL, cd, c),
     LAYER(SPLIT, in_z, "linear_attn.in_proj_z", NULL, vd, c),
-    LAYER(SPLIT, in_b, "linear_attn.in_proj_b", NULL, hv, c),
-    LAYER(SPLIT, in_a, "linear_attn.in_proj_a", NULL, hv, c),
+    LAYER(PAIR, in_b, "linear_attn.in_proj_b", NULL, hv, c),
+    LAYER(PAIR, in_a, "linear_attn.in_proj_a", NULL, hv, c),
     LAYER(GROUPED, in_qkvz, "linear_attn.in_proj_qkvz", NULL, qkvz, c),
-    LAYER(GROUPED, in_ba, "linear_attn.in_proj_ba", NULL, ba, c),
+    LAYER(JOINT, in_ba, "linear_attn.in_proj_ba", NULL, ba, c),
     LAYER(GDN, out, "linear_attn.out_proj", NULL, c, vd),
     LAYER(GATED, q_proj, "self_attn.q_proj", NULL, qg, c),
     LAYER(GATED, k_proj, "self_attn.k_proj", NULL, kv, c),
@@ -191,16 +191,21 @@ static bool is_sparse(const ts_config *c, int64_t layer)
     return c->moe.E > 0 && c->moe.layer[layer];
 }
 
-static bool has_mixer(const ts_config *c, ts_place place, bool full)
+static bool has_mixer(const ts_weights *w, ts_place place, bool full)
 {
-    const bool kimi = c->family == TS_FAMILY_KIMI;
+    const ts_config *c = &w->cfg;
+    const bool kimi = c->family == TS_FAMILY_KIMI, next = c->family == TS_FAMILY_NEXT;
     switch (place) {
     case TS_PLACE_GDN:
         return !kimi && !full;
     case TS_PLACE_SPLIT:
-        return c->family == TS_FAMILY_QWEN35 && !full;
+        return !kimi && (!next || w->split) && !full;
     case TS_PLACE_GROUPED:
-        return c->family == TS_FAMILY_NEXT && !full;
+        return next && !w->split && !full;
+    case TS_PLACE_PAIR:
+        return !kimi && !next && !full;
+    case TS_PLACE_JOINT:
+        return next && !full;
     case TS_PLACE_KDA:
         return kimi && !full;
     case TS_PLACE_GATED:
@@ -230,11 +235,12 @@ static bool has_mlp(const ts_config *c, ts_place place, bool sparse)
     }
 }
 
-bool ts_slot_lies_in(const ts_config *c, const ts_slot *s, int64_t layer)
+bool ts_slot_lies_in(const ts_weights *w, const ts_slot *s, int64_t layer)
 {
+    const ts_config *c = &w->cfg;
     if (layer < 0 || s->place == TS_PLACE_ENDS)
         return layer < 0 && s->place == TS_PLACE_ENDS;
-    return s->place == TS_PLACE_EVERY || has_mixer(c, s->place, c->full[layer]) ||
+    return s->place == TS_PLACE_EVERY || has_mixer(w, s->place, c->full[layer]) ||
            has_mlp(c, s->place, is_sparse(c, layer));
 }
 

@@ -8,8 +8,10 @@ typedef enum {
     TS_PLACE_ENDS,    /* embed, head, final norm */
     TS_PLACE_EVERY,   /* every layer */
     TS_PLACE_GDN,     /* Gated DeltaNet, Qwen3.5's and Qwen3-Next's */
-    TS_PLACE_SPLIT,   /* of it, Qwen3.5's projections */
-    TS_PLACE_GROUPED, /* and Qwen3-Next's */
+    TS_PLACE_SPLIT,   /* of it, Qwen3.5's in_qkv and in_z, which some files of Qwen3-Next have too */
+    TS_PLACE_GROUPED, /* and Qwen3-Next's own in_qkvz */
+    TS_PLACE_PAIR,    /* in_b and in_a of Qwen3.5 */
+    TS_PLACE_JOINT,   /* in_ba of Qwen3-Next */
     TS_PLACE_KDA,
     TS_PLACE_GATED, /* gated attention */
     TS_PLACE_MLA,
@@ -32,7 +34,7 @@ typedef struct {
 /* All slots, matrices first; NULL past the last. */
 const ts_slot *ts_slot_at(size_t i);
 /* Does that layer have it? -1: do the ends? */
-bool ts_slot_lies_in(const ts_config *c, const ts_slot *s, int64_t layer);
+bool ts_slot_lies_in(const ts_weights *w, const ts_slot *s, int64_t layer);
 void *ts_slot_field(const ts_weights *w, const ts_slot *s, int64_t layer);
 
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 #include "config/bind.h"
 #include "config/bind_experts.h"
+#include "config/bind_kimi.h"
 #include "config/bind_mtp.h"
 #include "config/gguf_config.h"
 #include "config/names.h"
@@ -43,7 +44,8 @@ static const struct {
 /* What Hugging Face calls `hf`. */
 static void gguf_name(const loader *l, const char *hf, char out[NAME])
 {
-    ts_name_gguf(l->layer >= 0 ? TS_NAME_LAYER : TS_NAME_END, l->layer, hf, out, NAME);
+    const ts_name_set of = ts_names_of(&l->w->cfg);
+    ts_name_gguf(of, l->layer >= 0 ? TS_NAME_LAYER : TS_NAME_END, l->layer, hf, out, NAME);
 }
 
 static void full_name(const loader *l, const char *suffix, char out[NAME])
@@ -65,6 +67,15 @@ static bool is_wanted(const loader *l, const char *role)
     return role == NULL || p->matrix == NULL || strcmp(p->matrix, role) == 0;
 }
 
+/* Of the layer at hand. */
+static bool is_there(const loader *l, const char *module)
+{
+    char name[NAME], weight[NAME + 8];
+    full_name(l, module, name);
+    snprintf(weight, sizeof weight, "%s.weight", name);
+    return ts_checkpoint_find(l->w->ckpt, weight, NULL) != NULL;
+}
+
 /* GGUF holds what its converter made of the values. */
 static ts_status use_gguf(loader *l, const ts_gguf *g)
 {
@@ -72,6 +83,10 @@ static ts_status use_gguf(loader *l, const ts_gguf *g)
     ts_status status = ts_gguf_architecture(g, arch, l->b.err);
     l->w->folded = l->w->rate = true;
     l->w->tiled = strncmp(arch, "qwen35", 6) == 0 && l->w->cfg.Hv != l->w->cfg.Hk;
+    l->layer = 0;
+    while (l->layer < l->w->cfg.layers - 1 && l->w->cfg.full[l->layer])
+        l->layer++;
+    l->w->split = l->w->cfg.family == TS_FAMILY_NEXT && !is_there(l, "linear_attn.in_proj_qkvz");
     return status;
 }
 
@@ -148,6 +163,14 @@ static void slot_name(const loader *l, const ts_slot *s, const char *end, char o
     full_name(l, s->name, out);
 }
 
+static ts_status bind_kv_halves(loader *l, ts_matrix *out)
+{
+    char keys[NAME], values[NAME];
+    full_name(l, "self_attn.k_b_proj.weight", keys);
+    full_name(l, "self_attn.v_b_proj.weight", values);
+    return ts_bind_kv_halves(&l->b, keys, values, &l->w->cfg, out, &l->w->layer[l->layer].own_kv_b);
+}
+
 static ts_status bind_matrix(loader *l, const ts_slot *s)
 {
     char module[NAME];
@@ -158,40 +181,29 @@ static ts_status bind_matrix(loader *l, const ts_slot *s)
     if (strcmp(s->role, "head") == 0)
         return bind_head(l, out);
     slot_name(l, s, ".weight", module);
+    if (strcmp(s->role, "kv_b") == 0 && l->prefix == NULL && !is_there(l, s->name))
+        return bind_kv_halves(l, out);
     return ts_bind_matrix(&l->b, module, s->N(c), s->K(c), out);
 }
 
-/* Kimi's own files have one convolution each for queries, keys and values. */
 static ts_status bind_three_convs(loader *l, int64_t channels, ts_vector *out)
 {
     static const char *const stream[3] = {"self_attn.q_conv1d.weight", "self_attn.k_conv1d.weight",
                                           "self_attn.v_conv1d.weight"};
-    const int64_t W = l->w->cfg.W, dim[3] = {channels / 3, 1, W}, n = channels / 3 * W;
-    char name[NAME];
-    ts_status status = TS_OK;
-    out->v = l->b.read ? malloc((size_t)(3 * n) * sizeof *out->v) : NULL;
-    if (l->b.read && out->v == NULL)
-        return ts_no_memory(l->b.err, (size_t)(3 * n) * sizeof *out->v);
-    for (int i = 0; i < 3 && status == TS_OK; i++) {
-        ts_vector one = {0};
-        full_name(l, stream[i], name);
-        status = ts_bind_vector(&l->b, name, 3, dim, &one);
-        if (status == TS_OK && l->b.read)
-            memcpy(out->v + i * n, one.v, (size_t)n * sizeof *one.v);
-        free(one.v);
-    }
-    out->n = status == TS_OK && l->b.read ? 3 * n : 0;
-    return status;
+    char name[3][NAME];
+    for (int i = 0; i < 3; i++)
+        full_name(l, stream[i], name[i]);
+    return ts_bind_convs(&l->b, (const char *const[]){name[0], name[1], name[2]}, channels / 3, l->w->cfg.W, out);
 }
 
 static ts_status bind_conv(loader *l, const ts_slot *s, const char *name, ts_vector *out)
 {
     const ts_config *c = &l->w->cfg;
     const int64_t n = s->N(c), hf[3] = {n, 1, c->W}, mlx[3] = {n, c->W, 1}, gguf[2] = {n, c->W};
-    if (l->prefix == NULL)
-        return ts_bind_vector(&l->b, name, 2, gguf, out);
     if (s->place == TS_PLACE_KDA && ts_checkpoint_find(l->w->ckpt, name, NULL) == NULL)
         return bind_three_convs(l, n, out);
+    if (l->prefix == NULL)
+        return ts_bind_vector(&l->b, name, 2, gguf, out);
     return ts_bind_vector(&l->b, name, 3, l->mlx ? mlx : hf, out);
 }
 
@@ -205,8 +217,9 @@ static ts_status bind_vector(loader *l, const ts_slot *s)
     if (strcmp(s->role, "conv") == 0)
         return bind_conv(l, s, name, out);
     const ts_tensor *t = ts_checkpoint_find(l->w->ckpt, name, NULL);
-    bool wide = s->place == TS_PLACE_KDA && t != NULL && t->ndim == 4; /* A_log of Kimi */
-    return ts_bind_vector(&l->b, name, wide ? 4 : 1, wide ? four : &n, out);
+    /* Kimi's A_log is [1,1,H,1], of which ggml's tools leave [H,1]. */
+    const int ndim = s->place == TS_PLACE_KDA && t != NULL && (t->ndim == 4 || t->ndim == 2) ? t->ndim : 1;
+    return ts_bind_vector(&l->b, name, ndim, ndim == 1 ? &n : four + 4 - ndim, out);
 }
 
 static ts_status bind_experts(loader *l)
@@ -225,7 +238,7 @@ static ts_status bind_slots(loader *l, int64_t layer)
     const ts_slot *s;
     l->layer = layer;
     for (size_t i = 0; (s = ts_slot_at(i)) != NULL && status == TS_OK; i++)
-        if (ts_slot_lies_in(c, s, layer))
+        if (ts_slot_lies_in(l->w, s, layer))
             status = s->K != NULL ? bind_matrix(l, s) : bind_vector(l, s);
     return status == TS_OK && layer >= 0 && c->moe.E > 0 && c->moe.layer[layer] ? bind_experts(l) : status;
 }
@@ -393,7 +406,7 @@ static void *find_slot(const ts_weights *w, int64_t layer, const char *role, boo
 {
     const ts_slot *s;
     for (size_t i = 0; (s = ts_slot_at(i)) != NULL; i++)
-        if (strcmp(s->role, role) == 0 && (s->K != NULL) == matrix && ts_slot_lies_in(&w->cfg, s, layer))
+        if (strcmp(s->role, role) == 0 && (s->K != NULL) == matrix && ts_slot_lies_in(w, s, layer))
             return ts_slot_field(w, s, layer);
     return NULL;
 }
@@ -419,11 +432,12 @@ void ts_weights_free(ts_weights *w)
         return;
     for (int64_t i = 0; w->layer != NULL && i < w->cfg.layers; i++) {
         ts_layer *l = &w->layer[i];
-        ts_vector *const v[] = {&l->input_norm, &l->post_norm, &l->conv,   &l->A_log,     &l->dt_bias,
-                                &l->gdn_norm,   &l->q_norm,    &l->k_norm, &l->kv_a_norm, &l->router_bias,
-                                &l->attn_conv,  &l->mlp_conv};
+        ts_vector *const v[] = {&l->input_norm, &l->post_norm,   &l->conv,      &l->A_log,
+                                &l->dt_bias,    &l->gdn_norm,    &l->q_norm,    &l->k_norm,
+                                &l->kv_a_norm,  &l->router_bias, &l->attn_conv, &l->mlp_conv};
         for (size_t k = 0; k < sizeof v / sizeof *v; k++)
             free(v[k]->v);
+        free(l->own_kv_b);
         free(l->expert_gate);
         free(l->expert_up);
         free(l->expert_down);

@@ -27,6 +27,7 @@ typedef struct {
     ts_matrix f_a, f_b, g_a, g_b;  /* KDA: [Dk,C] [VD,Dk] [Dk,C] [VD,Dk]; its beta is in_b */
     ts_matrix kv_a, kv_b;          /* latent attention: [rank+Dr,C] [Hq*(Dn+Dm),rank]; q_proj [Hq*(Dn+Dr),C] */
     ts_vector kv_a_norm;           /* [rank] */
+    float *own_kv_b;               /* kv_b's data where the file has it in two halves (GGUF), else NULL */
     ts_matrix router, shared_gate; /* experts: [E,C] [1,C] */
     ts_vector router_bias;         /* [E] */
     ts_matrix shared_gate_proj, shared_up_proj, shared_down_proj; /* [shared,C] [shared,C] [C,shared] */
@@ -39,6 +40,7 @@ typedef struct {
     ts_config cfg;
     bool folded;           /* norm weights are what is multiplied with: 1+w added (MLX, GGUF), or plain (Kimi) */
     bool rate;             /* A_log holds the rate -exp(A_log) (GGUF) */
+    bool split;            /* Qwen3-Next with in_qkv and in_z in place of in_qkvz (GGUF); in_ba stays by key head */
     bool tiled;            /* value head h reads key head h % Hk, not h / (Hv/Hk) (GGUF, if Hv != Hk) */
     ts_matrix embed, head; /* [V,C]; head == embed when tied */
     ts_vector final_norm;

@@ -5,12 +5,15 @@
 #include <string.h>
 #include "config/bind.h"
 #include "config/draft.h"
+#include "config/gguf_config.h"
+#include "config/names.h"
 
 enum { NAME = 128, PATH = 4096 };
 
 typedef struct {
     ts_binder b;
     ts_weights *w;
+    bool gguf; /* the file's names are GGUF's */
 } loader;
 
 /* Everything but the kernels; N, K: what read_size knows. K 0: a vector. */
@@ -80,7 +83,18 @@ static int64_t read_size(const ts_config *c, char what)
     }
 }
 
-static ts_status bind_slots(loader *l, const char *prefix, const slot *s, size_t n, void *base)
+/* layer -1: of the ends. */
+static void full_name(const loader *l, int64_t layer, const char *hf, char out[NAME])
+{
+    if (l->gguf)
+        ts_name_gguf(TS_NAMES_DFLASH, layer >= 0 ? TS_NAME_LAYER : TS_NAME_END, layer, hf, out, NAME);
+    else if (layer >= 0)
+        snprintf(out, NAME, "layers.%lld.%s", (long long)layer, hf);
+    else
+        snprintf(out, NAME, "%s", hf);
+}
+
+static ts_status bind_slots(loader *l, int64_t layer, const slot *s, size_t n, void *base)
 {
     const ts_config *c = &l->w->cfg;
     ts_status status = TS_OK;
@@ -89,36 +103,34 @@ static ts_status bind_slots(loader *l, const char *prefix, const slot *s, size_t
         void *field = (char *)base + s[i].offset;
         if (s[i].second && c->dflash.slots == 0)
             continue;
-        snprintf(name, sizeof name, "%s%s", prefix, s[i].name);
+        full_name(l, layer, s[i].name, name);
         status = s[i].K ? ts_bind_matrix(&l->b, name, read_size(c, s[i].N), read_size(c, s[i].K), field)
                         : ts_bind_vector(&l->b, name, 1, (int64_t[]){read_size(c, s[i].N)}, field);
     }
     return status;
 }
 
-static ts_status bind_kernels(loader *l, const char *prefix, ts_layer *layer)
+static ts_status bind_kernels(loader *l, int64_t number, ts_layer *layer)
 {
     const ts_config *c = &l->w->cfg;
     const int64_t dim[3] = {2, c->dflash.conv_taps, c->C};
     char name[NAME];
     if (c->dflash.slots == 0)
         return TS_OK;
-    snprintf(name, sizeof name, "%sattention_conv.base_kernel", prefix);
+    full_name(l, number, "attention_conv.base_kernel", name);
     ts_status status = ts_bind_vector(&l->b, name, 3, dim, &layer->attn_conv);
-    snprintf(name, sizeof name, "%smlp_conv.base_kernel", prefix);
+    full_name(l, number, "mlp_conv.base_kernel", name);
     return status == TS_OK ? ts_bind_vector(&l->b, name, 3, dim, &layer->mlp_conv) : status;
 }
 
 static ts_status bind_all(loader *l)
 {
     ts_weights *w = l->w;
-    ts_status status = bind_slots(l, "", end_slots, sizeof end_slots / sizeof *end_slots, w);
+    ts_status status = bind_slots(l, -1, end_slots, sizeof end_slots / sizeof *end_slots, w);
     for (int64_t i = 0; i < w->cfg.layers && status == TS_OK; i++) {
-        char prefix[32];
-        snprintf(prefix, sizeof prefix, "layers.%lld.", (long long)i);
-        status = bind_slots(l, prefix, layer_slots, sizeof layer_slots / sizeof *layer_slots, &w->layer[i]);
+        status = bind_slots(l, i, layer_slots, sizeof layer_slots / sizeof *layer_slots, &w->layer[i]);
         if (status == TS_OK)
-            status = bind_kernels(l, prefix, &w->layer[i]);
+            status = bind_kernels(l, i, &w->layer[i]);
     }
     return status;
 }
@@ -143,36 +155,56 @@ static ts_status bind_checkpoint(loader *l, const ts_weights *target)
     w->embed = target->embed;
     w->head = target->head;
     w->folded = true;
-    ts_status status = ts_checkpoint_open(w->path, &w->ckpt, l->b.err);
-    if (status != TS_OK)
-        return status;
     const size_t n = (ts_checkpoint_count(w->ckpt) + 1) * sizeof *l->b.used;
     w->layer = calloc((size_t)w->cfg.layers, sizeof *w->layer);
     l->b.used = malloc(n);
     l->b.ckpt = w->ckpt;
     l->b.path = w->path;
     l->b.read = true;
-    status = w->layer != NULL && l->b.used != NULL ? bind_all(l) : ts_no_memory(l->b.err, n);
+    ts_status status = w->layer != NULL && l->b.used != NULL ? bind_all(l) : ts_no_memory(l->b.err, n);
     if (status == TS_OK)
         status = check_extras(l);
     free(l->b.used);
     return status;
 }
 
+/* A GGUF file has its config in it. */
+static ts_status read_metadata(loader *l, const ts_gguf *g, const ts_weights *target)
+{
+    cJSON *json;
+    ts_status status = ts_gguf_dflash_config(g, &target->cfg, &json, l->b.err);
+    if (status != TS_OK)
+        return status;
+    l->gguf = true;
+    status = ts_config_take_dflash(ts_gguf_path(g), json, &target->cfg, &l->w->cfg, l->b.err);
+    cJSON_Delete(json);
+    return status;
+}
+
+static ts_status read_config(loader *l, const char *path, const ts_weights *target)
+{
+    char config[PATH];
+    ts_status status = ts_draft_config(path, config, sizeof config, l->b.err);
+    if (status == TS_OK)
+        status = ts_config_load_dflash(config, &target->cfg, &l->w->cfg, l->b.err);
+    return status == TS_OK ? ts_quant_load(config, &l->b.quant, l->b.err) : status;
+}
+
 static ts_status load(loader *l, const ts_weights *target, const char *path, ts_error *err)
 {
-    char beside[PATH], config[PATH];
+    char beside[PATH];
     ts_status status = TS_OK;
     if (path == NULL)
         status = ts_draft_beside(target, "dflash2.safetensors", beside, sizeof beside, err);
-    if (status == TS_OK)
-        status = ts_draft_config(path != NULL ? path : beside, config, sizeof config, err);
     if (status != TS_OK)
         return status;
     snprintf(l->w->path, sizeof l->w->path, "%s", path != NULL ? path : beside);
-    status = ts_config_load_dflash(config, &target->cfg, &l->w->cfg, err);
+    const bool gguf = ts_gguf_is(l->w->path);
+    status = gguf ? TS_OK : read_config(l, l->w->path, target);
     if (status == TS_OK)
-        status = ts_quant_load(config, &l->b.quant, err);
+        status = ts_checkpoint_open(l->w->path, &l->w->ckpt, err);
+    if (status == TS_OK && gguf)
+        status = read_metadata(l, ts_checkpoint_gguf(l->w->ckpt), target);
     return status == TS_OK ? bind_checkpoint(l, target) : status;
 }
 

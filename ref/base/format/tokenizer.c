@@ -6,13 +6,14 @@
 #include "format/json.h"
 #include "format/tokenizer_parts.h"
 
-static ts_status read_gguf(const char *path, cJSON **json, ts_error *err)
+static ts_status read_gguf(const char *path, cJSON **json, bool *tiktoken, ts_error *err)
 {
     ts_gguf *g;
     ts_status status = ts_gguf_open(path, &g, err);
     if (status != TS_OK)
         return status;
     status = ts_tokenizer_gguf(g, json, err);
+    *tiktoken = ts_tokenizer_gguf_is_tiktoken(g);
     ts_gguf_close(g);
     return status;
 }
@@ -27,19 +28,24 @@ static bool is_tiktoken(const char *path)
 static ts_status load_file(ts_tokenizer *t, const char *path, ts_error *err)
 {
     cJSON *json;
+    bool tiktoken = false;
     t->path = malloc(strlen(path) + 1);
     if (t->path == NULL)
         return ts_no_memory(err, strlen(path) + 1);
     strcpy(t->path, path);
     if (is_tiktoken(path))
         return ts_tokenizer_tiktoken(t, err);
-    ts_status status = ts_gguf_is(path) ? read_gguf(path, &json, err) : ts_json_load(path, &json, err);
+    ts_status status = ts_gguf_is(path) ? read_gguf(path, &json, &tiktoken, err) : ts_json_load(path, &json, err);
     if (status != TS_OK)
         return status;
     status = ts_tokenizer_rules(t, json, err);
     if (status == TS_OK)
         status = ts_tokenizer_load(t, json, err);
     cJSON_Delete(json);
+    if (status == TS_OK && tiktoken) {
+        ts_merge_table_free(&t->merges);
+        status = ts_tokenizer_tiktoken_merge(t, err);
+    }
     return status;
 }
 

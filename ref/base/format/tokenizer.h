@@ -9,8 +9,8 @@
 
 typedef struct ts_tokenizer ts_tokenizer;
 
-/* `path` is a tokenizer.json, a GGUF file (tokenizer.ggml.*: gpt2; qwen35 or qwen2), or Kimi's tiktoken.model with its
- * tokenizer_config.json beside it. */
+/* `path` is a tokenizer.json, a GGUF file (tokenizer.ggml.*: gpt2; qwen35, qwen2 or kimi-k2), or Kimi's
+ * tiktoken.model with its tokenizer_config.json beside it. */
 ts_status ts_tokenizer_open(const char *path, ts_tokenizer **out, ts_error *err);
 void ts_tokenizer_close(ts_tokenizer *t);
 

@@ -6,6 +6,7 @@
 #include "format/tokenizer_parts.h"
 
 #define KEY "tokenizer.ggml."
+#define TIKTOKEN "kimi-k2"
 
 enum { NORMAL = 1, CONTROL = 3, USER_DEFINED = 4, UNUSED = 5, BYTE = 6 };
 
@@ -97,7 +98,14 @@ static void add_byte_level(cJSON *o)
     cJSON_AddFalseToObject(o, "use_regex");
 }
 
-/* NFC is no key of GGUF; the tokenizers that these names stand for apply it. */
+bool ts_tokenizer_gguf_is_tiktoken(const ts_gguf *g)
+{
+    const ts_gguf_value *v = ts_gguf_get(g, KEY "pre");
+    return v != NULL && v->kind == TS_GGUF_STRING && !v->array && equals(v, TIKTOKEN);
+}
+
+/* NFC is no key of GGUF; the tokenizers that these names stand for apply it, but for Kimi's, whose split is not in
+ * tokenizer.json's words. */
 static ts_status add_pre(const source *s)
 {
     const ts_gguf_value *v;
@@ -105,10 +113,15 @@ static ts_status add_pre(const source *s)
     ts_status status = find(s, KEY "pre", false, true, 0, &v);
     if (status != TS_OK)
         return status;
+    if (ts_tokenizer_gguf_is_tiktoken(s->g)) {
+        add_byte_level(cJSON_AddObjectToObject(s->json, "decoder"));
+        add_byte_level(cJSON_AddObjectToObject(s->json, "pre_tokenizer"));
+        return TS_OK;
+    }
     while (i < n && !equals(v, splits[i].name))
         i++;
     if (i == n)
-        return bad(s, KEY "pre", "only \"qwen35\" and \"qwen2\" are supported");
+        return bad(s, KEY "pre", "only \"qwen35\", \"qwen2\" and \"" TIKTOKEN "\" are supported");
     cJSON_AddStringToObject(cJSON_AddObjectToObject(s->json, "normalizer"), "type", "NFC");
     add_byte_level(cJSON_AddObjectToObject(s->json, "decoder"));
     cJSON *pre = cJSON_AddObjectToObject(s->json, "pre_tokenizer");
@@ -173,7 +186,7 @@ static ts_status add_merges(const source *s)
 {
     const ts_gguf_value *merges;
     ts_status status = find(s, KEY "merges", true, true, 0, &merges);
-    if (status != TS_OK)
+    if (status != TS_OK || ts_tokenizer_gguf_is_tiktoken(s->g))
         return status;
     const unsigned char *at = merges->data;
     for (uint64_t i = 0; i < merges->count; i++) {

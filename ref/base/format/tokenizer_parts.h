@@ -111,7 +111,7 @@ struct ts_tokenizer {
     ts_merge_table merges;
     int32_t byte_id[256]; /* -1: no token for this byte alone */
     bool nfc, ignore_merges;
-    bool tiktoken; /* long texts are refused */
+    bool tiktoken;   /* long texts are refused */
     ts_split *split; /* NULL: the text is one piece */
 };
 
@@ -120,10 +120,15 @@ struct ts_tokenizer {
 ts_status ts_tokenizer_rules(struct ts_tokenizer *t, const cJSON *json, ts_error *err);
 /* tokenizer_gguf.c: the tokenizer of a GGUF file as tokenizer.json would have it. */
 ts_status ts_tokenizer_gguf(const ts_gguf *g, cJSON **out, ts_error *err);
+/* Is it Kimi's, whose merges are all ways to cut a token in two (tokenizer_tiktoken.c)? Then there are none in what
+ * ts_tokenizer_gguf gives. */
+bool ts_tokenizer_gguf_is_tiktoken(const ts_gguf *g);
 /* tokenizer.ggml.pre of an accepted tokenizer.json; NULL: its split has no name. */
 const char *ts_tokenizer_gguf_pre(const cJSON *json);
 /* tokenizer_tiktoken.c: all of a zeroed tokenizer whose path, a tiktoken.model, is set. */
 ts_status ts_tokenizer_tiktoken(struct ts_tokenizer *t, ts_error *err);
+/* Its merges and split alone: vocabulary and added tokens are there, merges are not. */
+ts_status ts_tokenizer_tiktoken_merge(struct ts_tokenizer *t, ts_error *err);
 ts_status ts_tokenizer_tiktoken_fits(const char *file, const char *text, size_t size, ts_error *err);
 /* tokenizer_load.c: added tokens, vocabulary and merges of a zeroed tokenizer whose path is set. */
 ts_status ts_tokenizer_load(struct ts_tokenizer *t, const cJSON *json, ts_error *err);

@@ -227,12 +227,24 @@ ts_status ts_tokenizer_tiktoken_fits(const char *file, const char *text, size_t 
     return TS_OK;
 }
 
+ts_status ts_tokenizer_tiktoken_merge(struct ts_tokenizer *t, ts_error *err)
+{
+    loader l = {.t = t, .err = err};
+    size_t cuts = 0;
+    t->tiktoken = true;
+    ts_status status = cut_tokens(&l, false, &cuts);
+    if (status == TS_OK)
+        status = ts_merge_table_init(&t->merges, cuts, err);
+    if (status == TS_OK)
+        status = cut_tokens(&l, true, &cuts);
+    return status == TS_OK ? ts_split_compile_native(t->path, split, &t->split, err) : status;
+}
+
 ts_status ts_tokenizer_tiktoken(struct ts_tokenizer *t, ts_error *err)
 {
     loader l = {.t = t, .err = err};
     char *text = NULL;
-    size_t size = 0, cuts = 0;
-    t->tiktoken = true;
+    size_t size = 0;
     for (int b = 0; b < 256; b++)
         t->byte_id[b] = -1;
     ts_status status = ts_file_read(t->path, MOST_BYTES, &text, &size, err);
@@ -247,11 +259,5 @@ ts_status ts_tokenizer_tiktoken(struct ts_tokenizer *t, ts_error *err)
     status = t->token != NULL ? place(&l, &t->vocab) : ts_no_memory(err, (size_t)t->n_ids * sizeof *t->token);
     if (status == TS_OK)
         status = place(&l, &t->added);
-    if (status == TS_OK)
-        status = cut_tokens(&l, false, &cuts);
-    if (status == TS_OK)
-        status = ts_merge_table_init(&t->merges, cuts, err);
-    if (status == TS_OK)
-        status = cut_tokens(&l, true, &cuts);
-    return status == TS_OK ? ts_split_compile_native(t->path, split, &t->split, err) : status;
+    return status == TS_OK ? ts_tokenizer_tiktoken_merge(t, err) : status;
 }
