@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 const char *ts_stat_flag(const ts_counts *c)
 {
@@ -27,9 +28,30 @@ static double share(uint64_t a, uint64_t b)
     return b > 0 ? (double)a / (double)b : 0.0;
 }
 
-static void print_rate(const char *name, uint64_t a, uint64_t b)
+/* A published quotient: its name in the text, in JSON, and how it is counted. */
+typedef struct {
+    const char *text, *key;
+    uint64_t of, all;
+} rate;
+
+enum { RATES = 4, TAUS = 3 };
+
+static void rates_of(const ts_counts *c, rate out[RATES])
 {
-    printf("  %-30s %10" PRIu64 " / %-10" PRIu64 " %.6f\n", name, a, b, share(a, b));
+    const rate all[RATES] = {{"vLLM: accepted / proposed", "vllm", c->accepted, c->proposed},
+                             {"LSE: accepted / tested", "lse", c->accepted, c->tested},
+                             {"llama.cpp: accepted / generated", "llama.cpp", c->accepted, c->proposed},
+                             {"lucebox: kept slots / slots", "lucebox", c->kept_slots, c->slots}};
+    memcpy(out, all, sizeof all);
+}
+
+/* Tokens a round; the first two count the final token as 1. */
+static void taus_of(const ts_counts *c, rate out[TAUS])
+{
+    const rate all[TAUS] = {{"vLLM", "vllm", c->drafting + c->accepted, c->drafting},
+                            {"llama.cpp", "llama.cpp", c->rounds + c->accepted, c->rounds},
+                            {"z-lab (trimmed)", "z-lab", c->emitted, c->rounds}};
+    memcpy(out, all, sizeof all);
 }
 
 static void print_positions(const ts_counts *c)
@@ -50,15 +72,17 @@ static void print_positions(const ts_counts *c)
 void ts_stat_print(const ts_stat_side *side)
 {
     const ts_counts *c = &side->c;
+    rate acceptance[RATES], tau[TAUS];
     printf("%s: %" PRIu64 " rounds of %zu prompts, %" PRIu64 " with proposals\n", side->record->path, c->rounds,
            side->record->prompts.n, c->drafting);
-    print_rate("vLLM: accepted / proposed", c->accepted, c->proposed);
-    print_rate("LSE: accepted / tested", c->accepted, c->tested);
-    print_rate("llama.cpp: accepted / generated", c->accepted, c->proposed);
-    print_rate("lucebox: kept slots / slots", c->kept_slots, c->slots);
-    printf("  tau: vLLM %.6f, llama.cpp %.6f, z-lab (trimmed) %.6f; %" PRIu64 " tokens emitted\n",
-           1.0 + share(c->accepted, c->drafting), 1.0 + share(c->accepted, c->rounds), share(c->emitted, c->rounds),
-           c->emitted);
+    rates_of(c, acceptance);
+    for (int i = 0; i < RATES; i++)
+        printf("  %-31s %10" PRIu64 " / %-10" PRIu64 " %.6f\n", acceptance[i].text, acceptance[i].of,
+               acceptance[i].all, share(acceptance[i].of, acceptance[i].all));
+    taus_of(c, tau);
+    for (int i = 0; i < TAUS; i++)
+        printf("%s %s %.6f", i == 0 ? "  tau:" : ",", tau[i].text, share(tau[i].of, tau[i].all));
+    printf("; %" PRIu64 " tokens emitted\n", c->emitted);
     print_positions(c);
     if (ts_stat_flag(c))
         printf("  SUSPICIOUS: %s\n", ts_stat_flag(c));
@@ -78,16 +102,20 @@ static void add_hazards(cJSON *o, const ts_counts *c)
         cJSON_AddItemToArray(array, cJSON_CreateNumber(share(c->reached[i], c->offered[i])));
 }
 
+static void add_rates(cJSON *o, const char *key, const rate *r, int n)
+{
+    cJSON *object = cJSON_AddObjectToObject(o, key);
+    for (int i = 0; i < n; i++)
+        cJSON_AddNumberToObject(object, r[i].key, share(r[i].of, r[i].all));
+}
+
 static void add_definitions(cJSON *o, const ts_counts *c)
 {
-    cJSON *rate = cJSON_AddObjectToObject(o, "acceptance"), *tau = cJSON_AddObjectToObject(o, "tau");
-    cJSON_AddNumberToObject(rate, "vllm", share(c->accepted, c->proposed));
-    cJSON_AddNumberToObject(rate, "lse", share(c->accepted, c->tested));
-    cJSON_AddNumberToObject(rate, "llama.cpp", share(c->accepted, c->proposed));
-    cJSON_AddNumberToObject(rate, "lucebox", share(c->kept_slots, c->slots));
-    cJSON_AddNumberToObject(tau, "vllm", 1.0 + share(c->accepted, c->drafting));
-    cJSON_AddNumberToObject(tau, "llama.cpp", 1.0 + share(c->accepted, c->rounds));
-    cJSON_AddNumberToObject(tau, "z-lab", share(c->emitted, c->rounds));
+    rate acceptance[RATES], tau[TAUS];
+    rates_of(c, acceptance);
+    taus_of(c, tau);
+    add_rates(o, "acceptance", acceptance, RATES);
+    add_rates(o, "tau", tau, TAUS);
 }
 
 cJSON *ts_stat_json(const ts_stat_side *side)
