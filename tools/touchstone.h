@@ -67,6 +67,9 @@
  *   matmul_dot32                       ts_matmul_args
  *   quantize_a64 matmul_a64s8          ts_quantize_a64_args, ts_matmul_a64s8_args
  *       integer products of activation codes and MLX weight codes
+ *   quantize_q8_0 quantize_q8_1 quantize_q8_k quantize_q8_0_x86 quantize_q8_1_x86
+ *                                      ts_quantize_blocks_args
+ *       activations in blocks of 8-bit codes, as ggml's products take them: llama.cpp
  *   quantize_w8a8 quantize_w8a8_f16div ts_quantize_w8a8_args
  *   matmul_w8a8 matmul_w8a8_bias matmul_w8a8_unfused matmul_w8a8_unfused_chain
  *                                      ts_matmul_w8a8_args

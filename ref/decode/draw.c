@@ -5,11 +5,12 @@
 
 #include "num/exp_cr.h"
 
-/* u < 1 keeps target below total, which is the last cumulative weight, so the loop ends inside the list and on a
- * weight that is not zero. */
+/* target stays below total, which is the last cumulative weight, so the loop ends inside the list and on a weight
+ * that is not zero. u < 1 alone does that for a normal total; the product with a subnormal one may round up to it.
+ */
 ts_drawn ts_draw(const ts_distribution *d, double u)
 {
-    double target = u * d->total, lo = 0.0, hi = d->weight[0];
+    double target = fmin(u * d->total, nextafter(d->total, 0.0)), lo = 0.0, hi = d->weight[0];
     int64_t i = 0;
     while (i + 1 < d->n && hi <= target) {
         lo = hi;

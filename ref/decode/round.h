@@ -50,6 +50,9 @@ ts_status ts_round_write(FILE *f, const char *file, const ts_round *r, ts_error 
  * goes into the error, with the member. need_schema: false for rounds inside a file that has one, or of others. */
 ts_status ts_round_parse(const char *where, const cJSON *o, bool need_schema, ts_round *out, ts_error *err);
 
+/* Names the round's prompt. TS_BAD for what does not fit and for control characters. */
+ts_status ts_round_name(const char *where, const char *name, ts_round *out, ts_error *err);
+
 /* All rounds of a file, in order: lines (.jsonl, or a first line that is a round), {"rounds": [...]}, or, as the
  * outside goldens have them, {"cases": {NAME: {"rounds"}}} and {NAME: {"rounds"}}, NAME then being the prompt.
  * TS_BAD if there is none; what `each` returns ends the reading. */

@@ -13,14 +13,6 @@ typedef struct {
     size_t n;
 } walk;
 
-static ts_status name_prompt(const char *where, const char *name, ts_round *r, ts_error *err)
-{
-    if (strlen(name) >= TS_ROUND_NAME)
-        return ts_fail(err, TS_BAD, where, "prompt", "a name of more than %d bytes", TS_ROUND_NAME - 1);
-    snprintf(r->prompt, sizeof r->prompt, "%s", name);
-    return TS_OK;
-}
-
 static ts_status visit(walk *w, const char *where, const cJSON *o, bool need_schema, const char *prompt)
 {
     static const size_t room = sizeof(ts_round);
@@ -29,7 +21,7 @@ static ts_status visit(walk *w, const char *where, const cJSON *o, bool need_sch
         return ts_no_memory(w->err, room);
     ts_status status = ts_round_parse(where, o, need_schema, r, w->err);
     if (status == TS_OK && prompt && !r->prompt[0])
-        status = name_prompt(where, prompt, r, w->err);
+        status = ts_round_name(where, prompt, r, w->err);
     if (status == TS_OK)
         status = w->each(w->user, r, w->err);
     w->n++;
@@ -88,6 +80,8 @@ static ts_status visit_object(walk *w, const cJSON *root)
     const cJSON *cases = cJSON_GetObjectItemCaseSensitive(root, "cases"), *one;
     const cJSON *all = cJSON_IsObject(cases) ? cases : root;
     ts_status status = TS_OK;
+    if (!cJSON_IsObject(root))
+        return ts_fail(w->err, TS_BAD, w->file, NULL, "is no JSON object");
     if (rounds_of(root))
         return visit_array(w, rounds_of(root), NULL);
     cJSON_ArrayForEach (one, all)

@@ -158,6 +158,18 @@ static ts_status read_scalar(const reader *in, const char *key, double hi, doubl
     return status;
 }
 
+/* It will be printed: a terminal must not take it for a command. */
+ts_status ts_round_name(const char *where, const char *name, ts_round *out, ts_error *err)
+{
+    if (strlen(name) >= sizeof out->prompt)
+        return ts_fail(err, TS_BAD, where, "prompt", "a name of more than %d bytes", TS_ROUND_NAME - 1);
+    for (const char *c = name; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            return ts_fail(err, TS_BAD, where, "prompt", "has a control character");
+    memcpy(out->prompt, name, strlen(name) + 1);
+    return TS_OK;
+}
+
 static ts_status read_head(const reader *in, bool need_schema, ts_round *out)
 {
     int64_t schema = TS_ROUND_SCHEMA, anchor = 0;
@@ -167,14 +179,12 @@ static ts_status read_head(const reader *in, bool need_schema, ts_round *out)
         status = read_int(in, "schema", TS_ROUND_SCHEMA, TS_ROUND_SCHEMA, &schema);
     if (status == TS_OK && find(in, "prompt"))
         status = ts_json_string(in->where, in->o, "prompt", &prompt, in->err);
-    if (status == TS_OK && strlen(prompt) >= TS_ROUND_NAME)
-        status = ts_fail(in->err, TS_BAD, in->where, "prompt", "a name of more than %d bytes", TS_ROUND_NAME - 1);
+    if (status == TS_OK)
+        status = ts_round_name(in->where, prompt, out, in->err);
     if (status == TS_OK)
         status = read_int(in, "n", 0, (int64_t)1 << 52, &out->n);
     if (status == TS_OK)
         status = read_int(in, "anchor", 0, INT32_MAX, &anchor);
-    if (status == TS_OK)
-        snprintf(out->prompt, sizeof out->prompt, "%s", prompt);
     out->anchor = (int32_t)anchor;
     return status;
 }

@@ -7,30 +7,34 @@
 #include "draw.h"
 #include "verify_parts.h"
 
-/* The number that row j draws with. */
-static ts_status number(const ts_verify_input *in, int j, double *u, ts_error *err)
+/* Row j: what it draws is the final token unless it is draft j + 1, which is then kept. */
+static ts_status judge(const ts_verify_input *in, int j, ts_round_verdict *out, ts_error *err)
 {
-    return in->uniforms->draw(in->uniforms->ctx, in->n + (uint64_t)j + 1, TS_DRAW_SAMPLE, u, err);
+    double u = 0.0;
+    ts_status status = in->uniforms->draw(in->uniforms->ctx, in->n + (uint64_t)j + 1, TS_DRAW_SAMPLE, &u, err);
+    if (status != TS_OK)
+        return status;
+    ts_drawn s = ts_draw(&in->p[j], u);
+    out->final = s.id;
+    out->final_u = u;
+    ts_verify_slack(s.distance / in->p[j].total, out);
+    if (j == in->k)
+        return TS_OK;
+    out->u[j] = u;
+    out->p_d[j] = ts_probability(&in->p[j], in->draft[j]);
+    out->tested++;
+    out->a += s.id == in->draft[j];
+    return TS_OK;
 }
 
 ts_status ts_verify_match(const ts_verify_input *in, ts_round_verdict *out, ts_error *err)
 {
-    bool kept = true;
     ts_status status = ts_verify_begin(in, false, out, err);
-    for (int j = 0; status == TS_OK && kept; j++) {
-        status = number(in, j, &out->final_u, err);
-        ts_drawn s = ts_draw(&in->p[j], out->final_u);
-        out->final = s.id;
-        ts_verify_slack(s.distance / in->p[j].total, out);
-        if (j < in->k) {
-            out->u[j] = out->final_u;
-            out->p_d[j] = ts_probability(&in->p[j], in->draft[j]);
-            out->tested++;
-        }
-        kept = j < in->k && s.id == in->draft[j];
-        out->a += kept;
-    }
+    for (int j = 0; status == TS_OK && j <= in->k && j == out->a; j++)
+        status = judge(in, j, out, err);
+    if (status != TS_OK)
+        return status;
     out->drawn = true;
     ts_verify_margin(in, out);
-    return status;
+    return TS_OK;
 }

@@ -9,24 +9,32 @@
 
 #include "verify_parts.h"
 
+/* Draft i + 1; *residual is the number of the final token if it is not kept. */
+static ts_status judge(const ts_verify_input *in, int i, double *residual, ts_round_verdict *out, ts_error *err)
+{
+    double u = 0.0;
+    ts_status status = ts_verify_uniforms(in, i + 1, TS_DRAW_ACCEPT, &u, residual, err);
+    if (status != TS_OK)
+        return status;
+    double scaled = u * out->q_d[i];
+    out->u[i] = u;
+    out->p_d[i] = ts_probability(&in->p[i], in->draft[i]);
+    out->tested++;
+    ts_verify_slack(fabs(scaled - out->p_d[i]), out);
+    out->a += scaled < out->p_d[i];
+    return TS_OK;
+}
+
 ts_status ts_verify_ratio(const ts_verify_input *in, ts_round_verdict *out, ts_error *err)
 {
     double residual = 0.0;
-    bool kept = true;
     ts_status status = ts_verify_begin(in, true, out, err);
-    while (status == TS_OK && kept && out->a < in->k) {
-        int i = out->tested++;
-        status = ts_verify_uniforms(in, i + 1, TS_DRAW_ACCEPT, &out->u[i], &residual, err);
-        out->p_d[i] = ts_probability(&in->p[i], in->draft[i]);
-        double scaled = out->u[i] * out->q_d[i];
-        ts_verify_slack(fabs(scaled - out->p_d[i]), out);
-        kept = scaled < out->p_d[i];
-        out->a += kept;
-    }
+    for (int i = 0; status == TS_OK && i < in->k && i == out->a; i++)
+        status = judge(in, i, &residual, out, err);
     if (status != TS_OK)
         return status;
     ts_verify_margin(in, out);
-    if (kept)
+    if (out->a == in->k)
         return ts_verify_bonus(in, out, err);
     return ts_verify_residual(&in->p[out->a], &in->q[out->a], 1.0, residual, out, err);
 }

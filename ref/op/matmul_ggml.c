@@ -1,28 +1,17 @@
 #include "matmul_blocks.h"
 
 #include "block.h"
-
-static void encode_row(const ts_matmul_ggml_args *a, int64_t t, ts_block_rule rule)
-{
-    const ts_weight_format activation = ts_block_activation(a->w->format);
-    const ts_ggml_type *type = ts_block_type(activation);
-    float x[TS_SUPER];
-    for (int64_t block = 0; block < a->K / type->elements; block++) {
-        for (int i = 0; i < type->elements; i++)
-            x[i] = (float)a->x[t * a->K + block * type->elements + i];
-        ts_block_encode(activation, rule, x, type->elements, (uint8_t *)a->block + t * a->B + block * type->bytes);
-    }
-}
+#include "quantize_blocks.h"
 
 void ts_matmul_blocks(const ts_matmul_ggml_args *a, ts_block_rule rule)
 {
     const int64_t row = ts_matrix_row_bytes(a->w);
-    for (int64_t t = 0; t < a->T; t++) {
-        encode_row(a, t, rule);
+    ts_quantize_blocks(&(ts_quantize_blocks_args){.T = a->T, .K = a->K, .x = a->x, .block = a->block},
+                       ts_block_activation(a->w->format), rule);
+    for (int64_t t = 0; t < a->T; t++)
         for (int64_t n = 0; n < a->N; n++)
             ts_block_dot(a->w->format, (const uint8_t *)a->w->data + n * row, (const uint8_t *)a->block + t * a->B,
                          a->K, &a->y[t * a->N + n]);
-    }
 }
 
 /* ggml's product with weights in blocks, by its scalar reference: the activations become blocks of 8-bit codes

@@ -89,6 +89,31 @@ static void run_lse(ts_op_id id, const void *args)
     }
 }
 
+/* Activations as ggml's products take them. */
+static void run_blocks(ts_op_id id, const void *args)
+{
+    switch (id) {
+    case TS_OP_QUANTIZE_Q8_0:
+        ts_quantize_q8_0(args);
+        break;
+    case TS_OP_QUANTIZE_Q8_0_X86:
+        ts_quantize_q8_0_x86(args);
+        break;
+    case TS_OP_QUANTIZE_Q8_1:
+        ts_quantize_q8_1(args);
+        break;
+    case TS_OP_QUANTIZE_Q8_1_X86:
+        ts_quantize_q8_1_x86(args);
+        break;
+    case TS_OP_QUANTIZE_Q8_K:
+        ts_quantize_q8_k(args);
+        break;
+    default:
+        run_lse(id, args);
+        break;
+    }
+}
+
 /* What the drafter DFlash2 adds. */
 static void run_draft(ts_op_id id, const void *args)
 {
@@ -103,7 +128,7 @@ static void run_draft(ts_op_id id, const void *args)
         ts_top_slots(args);
         break;
     default:
-        run_lse(id, args);
+        run_blocks(id, args);
         break;
     }
 }

@@ -332,13 +332,29 @@ static void test_golden_greedy(void **state)
     compare_file(*state, "golden/external/spec-greedy-dflash7.json", GREEDY);
 }
 
+/* u * total rounds up to a total that is subnormal: the draw still ends on what can be drawn, inside its share. */
+static void test_draw_subnormal(void **state)
+{
+    (void)state;
+    for (uint64_t units = 1; units <= 64; units++) {
+        double weight[3] = {(double)(units / 2) * 0x1p-1074, (double)(units - units / 2) * 0x1p-1074, 0.0};
+        int32_t id[3] = {7, 8, 9};
+        ts_distribution d = {.id = id, .weight = weight, .n = 3, .total = (double)units * 0x1p-1074};
+        static const double u[] = {0.0, 0.5, 0.75, 0.99, 1.0 - 0x1p-53};
+        for (size_t i = 0; i < sizeof u / sizeof *u; i++) {
+            ts_drawn it = ts_draw(&d, u[i]);
+            assert_true(weight[it.index] > 0.0 && it.lo <= it.target && it.target < it.hi);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_as_sampler), cmocka_unit_test(test_draft_law),
         cmocka_unit_test(test_draw_edges),      cmocka_unit_test(test_bad_filters),
         cmocka_unit_test(test_golden_point),    cmocka_unit_test(test_golden_ratio),
-        cmocka_unit_test(test_golden_greedy),
+        cmocka_unit_test(test_golden_greedy),   cmocka_unit_test(test_draw_subnormal),
     };
     return cmocka_run_group_tests(tests, open_tiny, close_tiny);
 }

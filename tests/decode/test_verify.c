@@ -392,6 +392,44 @@ static void test_errors(void **state)
     release(&m);
 }
 
+typedef struct {
+    int left; /* numbers before the source fails */
+} failing;
+
+static ts_status draw_failing(void *ctx, uint64_t position, uint32_t purpose, double *u, ts_error *err)
+{
+    failing *f = ctx;
+    (void)position;
+    (void)purpose;
+    if (f->left-- == 0)
+        return ts_fail(err, TS_BAD, NULL, "u", "no more numbers");
+    *u = 0.0;
+    return TS_OK;
+}
+
+/* A source that fails ends the round there: nothing is judged with a number that was not drawn. */
+static void test_failed_draw(void **state)
+{
+    (void)state;
+    static toy m;
+    build(&m, 6, 2, 0.6f, warm(1, 0, 1));
+    for (int which = TS_VERIFY_RATIO; which < TS_VERIFIERS; which++)
+        for (int enough = 0; enough < 3; enough++) {
+            int32_t draft[2] = {m.p[0].id[0], m.p[m.p[0].id[0]].id[0]};
+            ts_distribution p[3] = {m.p[0], m.p[draft[0]], m.p[draft[1]]}, q[2] = {p[0], p[1]};
+            bool two = which != TS_VERIFY_MATCH; /* numbers a draft */
+            failing f = {enough};
+            ts_uniforms from = {draw_failing, &f};
+            ts_verify_input in = {0, 2, draft, p, q, &from};
+            ts_round_verdict v;
+            ts_error err = {0};
+            assert_int_equal(ts_verify_round((ts_verifier)which, &in, &v, &err), TS_BAD);
+            assert_string_equal(err.reason, "no more numbers");
+            assert_true(!v.drawn && v.tested == (two ? enough / 2 : enough) && v.a <= v.tested);
+        }
+    release(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -404,6 +442,7 @@ int main(void)
         cmocka_unit_test(test_replay),
         cmocka_unit_test(test_lse_streams),
         cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_failed_draw),
         cmocka_unit_test(test_chi_square),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

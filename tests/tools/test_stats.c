@@ -13,6 +13,7 @@
 #include "stats/tails.h"
 #include "tool.h"
 #include "tools/capture.h"
+#include "tools/stats_made.h"
 
 static void close_to(double got, double want, double relative)
 {
@@ -42,15 +43,6 @@ static void tails(void **state)
     assert_true(ts_binomial_tail(0, 3, 0.25) == 1.0 && ts_binomial_tail(4, 3, 0.25) == 0.0);
 }
 
-static ts_stat_round made(int k, int a, int emitted)
-{
-    ts_stat_round r = {
-        .n = 10, .anchor = 1, .final = 2, .k = k, .a = a, .emitted = emitted, .slack = (double)INFINITY};
-    for (int i = 0; i < k; i++)
-        r.draft[i] = 100 + i;
-    return r;
-}
-
 /* By hand: (k, a, emitted) = (3,3,4), (3,0,1), (3,2,1: cut at a stop id), (0,0,1), (2,1,2). */
 static void definitions(void **state)
 {
@@ -66,7 +58,7 @@ static void definitions(void **state)
     static const uint64_t hist[] = {2, 1, 1, 1}, reached[] = {0, 3, 2, 1}, offered[] = {0, 4, 3, 2};
     for (int i = 0; i < 4; i++)
         assert_true(c.hist[i] == hist[i] && c.reached[i] == reached[i] && c.offered[i] == offered[i]);
-    ts_stat_record record = {.path = "x", .prompts = 1};
+    ts_stat_record record = {.path = "x", .prompts = {.n = 1}};
     ts_stat_side side = {&record, c};
     cJSON *o = ts_stat_json(&side), *rate = cJSON_GetObjectItem(o, "acceptance"),
           *tau = cJSON_GetObjectItem(o, "tau");
@@ -88,39 +80,6 @@ static void flags(void **state)
     assert_non_null(strstr(ts_stat_flag(&never), "exactly 0"));
     assert_non_null(strstr(ts_stat_flag(&always), "exactly 1"));
     assert_true(!ts_stat_flag(&some) && !ts_stat_flag(&none));
-}
-
-/* a of a round whose drafts are kept with probability h, one after another. */
-static int draw_a(uint64_t seed, uint64_t round, int k, double h)
-{
-    int a = 0;
-    while (a < k && ts_uniform(seed, round * 32 + (uint64_t)a, TS_DRAW_INPUT) < h)
-        a++;
-    return a;
-}
-
-/* Records of streams that have nothing but a law in common: no n is shared. prompt i has hazard h[i]. */
-static ts_stat_record synthetic(uint64_t seed, size_t rounds, int k, const double *h, int prompts)
-{
-    ts_stat_record s = {.path = "synthetic"};
-    for (size_t i = 0; i < rounds; i++) {
-        int p = (int)(i * (size_t)prompts / rounds), a = draw_a(seed, i, k, h[p]);
-        char name[16];
-        snprintf(name, sizeof name, "p%d", p);
-        ts_stat_round r = made(k, a, a + 1);
-        r.n = (int64_t)(seed * 1000000 + i);
-        assert_int_equal(ts_stat_add(&s, &r, name, NULL), TS_OK);
-    }
-    return s;
-}
-
-static ts_match compare(const ts_stat_record *a, const ts_stat_record *b, double alpha)
-{
-    ts_match m;
-    ts_error err = {0};
-    if (ts_match_records(a, b, alpha, (double)NAN, &m, &err) != TS_OK)
-        fail_msg("%s: %s", err.tensor, err.reason);
-    return m;
 }
 
 static double mean_of(double h, int k)

@@ -111,6 +111,26 @@ static bool needs_state(ts_op_id op)
     return false;
 }
 
+/* Are the outputs the same numbers in either precision? Copies, comparisons, codes of f32 numbers. */
+static bool same_numbers(ts_op_id op, const ts_field *f)
+{
+    switch (op) {
+    case TS_OP_KV_STORE:
+    case TS_OP_TOP_SLOTS:
+    case TS_OP_QUANTIZE_Q8_0:
+    case TS_OP_QUANTIZE_Q8_0_X86:
+    case TS_OP_QUANTIZE_Q8_1:
+    case TS_OP_QUANTIZE_Q8_1_X86:
+    case TS_OP_QUANTIZE_Q8_K:
+        return true;
+    case TS_OP_CONV1D:
+    case TS_OP_CONV1D_BF16:
+        return f->role == TS_INOUT;
+    default:
+        return false;
+    }
+}
+
 ts_status ts_bound(ts_op_id op, const void *args, const float *state, const char *field, double *bound,
                    ts_error *err)
 {
@@ -121,8 +141,7 @@ ts_status ts_bound(ts_op_id op, const void *args, const float *state, const char
         return ts_fail(err, TS_USAGE, NULL, field, "not an output of %s", ts_op_table[op].name);
     if (needs_state(op) && !state)
         return ts_fail(err, TS_USAGE, NULL, field, "%s needs the state before the call", ts_op_table[op].name);
-    bool copy = op == TS_OP_KV_STORE || op == TS_OP_TOP_SLOTS || ((op == TS_OP_CONV1D || op == TS_OP_CONV1D_BF16) && f->role == TS_INOUT);
-    if (!copy)
+    if (!same_numbers(op, f))
         return fill(op, args, state, field, bound, err);
     int64_t n = ts_field_count(&ts_op_table[op], f, args);
     for (int64_t i = 0; i < n; i++)

@@ -19,7 +19,7 @@ ts_err ts_err_block_weight(const ts_matrix *w, int64_t n, int64_t k)
 }
 
 /* Minima are terms of their own: m, or at most 63 dmin; both stand in the half at byte 2. */
-static double largest_minimum(ts_weight_format format, const uint8_t *block)
+double ts_bound_block_minimum(ts_weight_format format, const uint8_t *block)
 {
     double low = fabs((double)ts_f16_to_f32((uint16_t)(block[2] | block[3] << 8)));
     if (format == TS_W_Q4_1 || format == TS_W_Q5_1)
@@ -40,7 +40,7 @@ double ts_bound_block_dot(ts_weight_format format, const uint8_t *w, const uint8
         ts_ref64.block_decode(ts_block_activation(format), a + i * type->elements / other->elements * other->bytes,
                               type->elements, y);
         for (int j = 0; j < type->elements; j++)
-            terms += (fabs(x[j]) + 2 * largest_minimum(format, block)) * fabs(y[j]);
+            terms += (fabs(x[j]) + 2 * ts_bound_block_minimum(format, block)) * fabs(y[j]);
     }
     double roundings = (double)(n / 32 + 16);
     if (!(terms <= (double)FLT_MAX)) /* a sum may overflow in f32 */

@@ -111,6 +111,8 @@ void ts_bound_gate_up_lse_a8(const ts_gate_up_lse_a8_args *a, const char *field,
 void ts_bound_matmul_lse_ex(const ts_matmul_args *a, double *bound);
 void ts_bound_matmul_lse_f16(const ts_matmul_lse_f16_args *a, double *bound);
 /* What any order of the sums of a product of n values may err by. */
+/* The largest minimum that a block subtracts from its values, 0 in formats that have none. */
+double ts_bound_block_minimum(ts_weight_format format, const uint8_t *block);
 double ts_bound_block_dot(ts_weight_format format, const uint8_t *w, const uint8_t *a, int64_t n);
 
 #endif

@@ -50,7 +50,24 @@ static bool same_row(ts_weight_format format, ts_block_rule rule, const uint8_t 
     return true;
 }
 
-/* w.T.ref, w.T.file, act.T.ref, act.T.generic and act.T.x86: bytes of every row. */
+/* act.T.ref, act.T.generic and act.T.x86: bytes of all rows, by the operation quantize_T or, where x86 has a rule
+ * of its own, quantize_T_x86. */
+static bool quantizes(const golden *g, const ts_tensor *t, const char *name, bool x86)
+{
+    int8_t block[ROWS * MAX_BYTES];
+    char op[40];
+    snprintf(op, sizeof op, "quantize_%s_x86", name);
+    if (!x86 || ts_op_find(op) == TS_OP_COUNT)
+        snprintf(op, sizeof op, "quantize_%s", strcmp(name, "q8_K") == 0 ? "q8_k" : name);
+    ts_quantize_blocks_args a = {.T = ROWS, .K = K, .x = g->x[0], .block = block};
+    const ts_op_id id = ts_op_find(op);
+    if (id == TS_OP_COUNT || t->size > sizeof block)
+        return false;
+    ts_ref32.op(id, &a);
+    return memcmp(block, t->data, t->size) == 0;
+}
+
+/* w.T.ref and w.T.file: bytes of every row. */
 static bool encodes(const golden *g, const ts_tensor *t, ts_weight_format format, ts_block_rule rule)
 {
     uint8_t row[MAX_BYTES];
@@ -116,11 +133,10 @@ static ts_verdict judge(const golden *g, const ts_tensor *t)
     }
     if (strcmp(last, "dequant") == 0)
         same = decodes(g, t, part[1], format);
+    else if (strcmp(part[0], "act") == 0)
+        same = quantizes(g, t, part[1], x86);
     else
-        same = encodes(g, t, format,
-                       x86                         ? TS_BLOCK_X86
-                       : strcmp(last, "file") == 0 ? TS_BLOCK_FILE
-                                                   : TS_BLOCK_REFERENCE);
+        same = encodes(g, t, format, strcmp(last, "file") == 0 ? TS_BLOCK_FILE : TS_BLOCK_REFERENCE);
     return same ? TS_EXACT : TS_FAIL;
 }
 

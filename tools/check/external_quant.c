@@ -1,13 +1,10 @@
-/* Quantisation and products against other software's numbers. */
-#include <math.h>
+/* MLX's quantisation against other software's numbers. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "check/external.h"
 #include "mlx.h"
-#include "num/generate.h"
-#include "openblas.h"
 #include "ref.h"
 
 static bool same_bytes(const ts_safetensors *f, const char *name, const void *x, size_t size)
@@ -100,70 +97,4 @@ void ts_external_mlx(ts_check *k, const ts_case *c)
     if (s)
         ts_report_error(k->report, "golden", s, &err);
     ts_safetensors_close(f);
-}
-
-/* Largest |y - z| over its bound 2 gamma_K sum |x w|, gamma_K = K u / (1 - K u), u = 2^-53: any order of either. */
-static double dgemm_distance(const double *x, const double *w, const double *y, const double *z, int64_t T,
-                             int64_t rows, int64_t cols)
-{
-    double worst = 0, u = (double)cols * 0x1p-53, gamma = u / (1 - u);
-    for (int64_t t = 0; t < T; t++)
-        for (int64_t n = 0; n < rows; n++) {
-            double terms = 0;
-            for (int64_t i = 0; i < cols; i++)
-                terms += fabs(x[t * cols + i] * w[n * cols + i]);
-            double e = fabs(y[t * rows + n] - z[t * rows + n]) / (2 * gamma * terms);
-            if (!(e <= worst))
-                worst = e >= 0 ? e : HUGE_VAL; /* a NaN must show */
-        }
-    return worst;
-}
-
-static double *widened_normal(float *f, uint32_t stream, int64_t n)
-{
-    ts_error err;
-    double *y = malloc((size_t)n * sizeof *y);
-    if (!f || !y || ts_generate("normal", 7, stream, f, n, &err)) {
-        free(y);
-        return NULL;
-    }
-    for (int64_t i = 0; i < n; i++)
-        y[i] = (double)f[i];
-    return y;
-}
-
-static void dgemm_one(ts_check *k, const ts_openblas *blas, int64_t T, int64_t rows, int64_t cols)
-{
-    float *wf = malloc((size_t)(rows * cols) * sizeof *wf), *xf = malloc((size_t)(T * cols) * sizeof *xf);
-    double *w = widened_normal(wf, 0, rows * cols), *x = widened_normal(xf, 1, T * cols), worst = HUGE_VAL;
-    double *y = malloc((size_t)(T * rows) * sizeof *y), *z = malloc((size_t)(T * rows) * sizeof *z);
-    if (x && w && y && z) {
-        ts_matrix m = {.format = TS_W_F32, .N = rows, .K = cols, .data = wf};
-        ts_matmul_args a = {.T = T, .N = rows, .K = cols, .x = (void *)x, .w = &m, .y = (void *)y};
-        ts_ref64.op(TS_OP_MATMUL_DOT32, &a);
-        blas->f64((int)T, (int)rows, (int)cols, x, w, z);
-        worst = dgemm_distance(x, w, y, z, T, rows, cols);
-    }
-    char what[64];
-    snprintf(what, sizeof what, "ref64 %lldx%lldx%lld ~ dgemm", (long long)T, (long long)rows, (long long)cols);
-    ts_report_add(k->report, what, "y", worst <= 1 ? TS_BOUND : TS_FAIL, worst,
-                  worst <= 1 ? NULL : "OpenBLAS and ref64 disagree\n");
-    void *all[] = {wf, xf, x, w, y, z};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        free(all[i]);
-}
-
-void ts_external_dgemm(ts_check *k, const ts_case *c)
-{
-    ts_openblas blas;
-    ts_error err = {0};
-    (void)c;
-    if (ts_openblas_open(NULL, 1, &blas, &err)) {
-        char text[512];
-        ts_report_add(k->report, "ref64 ~ dgemm", "", TS_SKIP, 0, ts_error_text(&err, text, sizeof text));
-        return;
-    }
-    dgemm_one(k, &blas, 1, 33, 257);
-    dgemm_one(k, &blas, 8, 64, 512);
-    dgemm_one(k, &blas, 17, 100, 1000);
 }

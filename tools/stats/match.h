@@ -13,7 +13,7 @@ typedef struct {
     double G, p; /* 1 degree of freedom; p times the number of parts, at most 1 */
 } ts_match_part;
 
-enum { TS_MAX_PARTS = 128 };
+enum { TS_MAX_PARTS = TS_MAX_DRAFT * (TS_MAX_DRAFT + 1) / 2 }; /* k of them for every k */
 
 typedef struct {
     ts_match_level level;
@@ -32,11 +32,13 @@ typedef struct {
     bool capped;
     double near;  /* the cap: splits may not outnumber a's rounds with less slack than this */
     uint64_t cap; /* those rounds */
-    /* free: independent streams */
+    /* free: independent streams, compared prompt by prompt and k by k */
+    uint64_t compared[2];            /* rounds of a prompt and a k that both records have */
     double difference, error, df, p; /* mean a of b less a's, its standard error, degrees of freedom, two-sided p */
+    bool estimated;                  /* the rounds have a spread: error, low, high and power are numbers */
     double low, high;                /* of the difference, at 1 - alpha */
     size_t clusters;                 /* prompts of the jackknife, 0: rounds taken as independent */
-    double G, G_df, G_p;
+    double G, G_df, G_p;             /* several prompts: Mantel and Haenszel's chi-square takes the place of G */
     ts_match_part part[TS_MAX_PARTS];
     int parts;
     double power;       /* of seeing a mean shifted by 2 % */
@@ -44,7 +46,8 @@ typedef struct {
     bool alarm;
 } ts_match;
 
-/* near: NAN for no cap. Errors: prompts that only one record has, a cap without recorded slacks. */
+/* near: NAN for no cap. Errors: prompts that only one record has, no k that both have, a cap without recorded
+ * slacks. */
 ts_status ts_match_records(const ts_stat_record *a, const ts_stat_record *b, double alpha, double near,
                            ts_match *out, ts_error *err);
 

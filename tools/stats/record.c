@@ -4,23 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Prompts come in runs, so the last one is looked at first. */
-static ts_status find_prompt(ts_stat_record *s, const char *name, size_t *at, ts_error *err)
-{
-    for (size_t i = s->prompts; i-- > 0;)
-        if (strcmp(s->prompt[i], name) == 0) {
-            *at = i;
-            return TS_OK;
-        }
-    void *more = realloc(s->prompt, (s->prompts + 1) * sizeof *s->prompt);
-    if (!more)
-        return ts_no_memory(err, (s->prompts + 1) * sizeof *s->prompt);
-    s->prompt = more;
-    snprintf(s->prompt[s->prompts], TS_ROUND_NAME, "%.*s", TS_ROUND_NAME - 1, name);
-    *at = s->prompts++;
-    return TS_OK;
-}
-
 ts_status ts_stat_add(ts_stat_record *s, const ts_stat_round *r, const char *prompt, ts_error *err)
 {
     if (s->n == s->room) {
@@ -32,7 +15,7 @@ ts_status ts_stat_add(ts_stat_record *s, const ts_stat_round *r, const char *pro
         s->room = room;
     }
     s->round[s->n] = *r;
-    ts_status status = find_prompt(s, prompt, &s->round[s->n].prompt, err);
+    ts_status status = ts_prompts_add(&s->prompts, prompt, &s->round[s->n].prompt, err);
     s->n += status == TS_OK;
     return status;
 }
@@ -62,7 +45,7 @@ ts_status ts_stat_load(const char *path, ts_stat_record *out, ts_error *err)
 void ts_stat_free(ts_stat_record *s)
 {
     free(s->round);
-    free(s->prompt);
+    ts_prompts_free(&s->prompts);
     *s = (ts_stat_record){0};
 }
 

@@ -2,7 +2,7 @@
 #ifndef TS_TOOLS_STATS_RECORD_H
 #define TS_TOOLS_STATS_RECORD_H
 
-#include "round.h"
+#include "stats/prompts.h"
 
 typedef struct {
     size_t prompt; /* index of its name */
@@ -17,8 +17,7 @@ typedef struct {
     const char *path;
     ts_stat_round *round;
     size_t n, room;
-    char (*prompt)[TS_ROUND_NAME];
-    size_t prompts;
+    ts_stat_prompts prompts;
 } ts_stat_record;
 
 /* What was loaded before an error is freed. */

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 const char *ts_stat_flag(const ts_counts *c)
 {
@@ -27,9 +28,30 @@ static double share(uint64_t a, uint64_t b)
     return b > 0 ? (double)a / (double)b : 0.0;
 }
 
-static void print_rate(const char *name, uint64_t a, uint64_t b)
+/* A published quotient: its name in the text, in JSON, and how it is counted. */
+typedef struct {
+    const char *text, *key;
+    uint64_t of, all;
+} rate;
+
+enum { RATES = 4, TAUS = 3 };
+
+static void rates_of(const ts_counts *c, rate out[RATES])
 {
-    printf("  %-30s %10" PRIu64 " / %-10" PRIu64 " %.6f\n", name, a, b, share(a, b));
+    const rate all[RATES] = {{"vLLM: accepted / proposed", "vllm", c->accepted, c->proposed},
+                             {"LSE: accepted / tested", "lse", c->accepted, c->tested},
+                             {"llama.cpp: accepted / generated", "llama.cpp", c->accepted, c->proposed},
+                             {"lucebox: kept slots / slots", "lucebox", c->kept_slots, c->slots}};
+    memcpy(out, all, sizeof all);
+}
+
+/* Tokens a round; the first two count the final token as 1. */
+static void taus_of(const ts_counts *c, rate out[TAUS])
+{
+    const rate all[TAUS] = {{"vLLM", "vllm", c->drafting + c->accepted, c->drafting},
+                            {"llama.cpp", "llama.cpp", c->rounds + c->accepted, c->rounds},
+                            {"z-lab (trimmed)", "z-lab", c->emitted, c->rounds}};
+    memcpy(out, all, sizeof all);
 }
 
 static void print_positions(const ts_counts *c)
@@ -50,15 +72,17 @@ static void print_positions(const ts_counts *c)
 void ts_stat_print(const ts_stat_side *side)
 {
     const ts_counts *c = &side->c;
+    rate acceptance[RATES], tau[TAUS];
     printf("%s: %" PRIu64 " rounds of %zu prompts, %" PRIu64 " with proposals\n", side->record->path, c->rounds,
-           side->record->prompts, c->drafting);
-    print_rate("vLLM: accepted / proposed", c->accepted, c->proposed);
-    print_rate("LSE: accepted / tested", c->accepted, c->tested);
-    print_rate("llama.cpp: accepted / generated", c->accepted, c->proposed);
-    print_rate("lucebox: kept slots / slots", c->kept_slots, c->slots);
-    printf("  tau: vLLM %.6f, llama.cpp %.6f, z-lab (trimmed) %.6f; %" PRIu64 " tokens emitted\n",
-           1.0 + share(c->accepted, c->drafting), 1.0 + share(c->accepted, c->rounds), share(c->emitted, c->rounds),
-           c->emitted);
+           side->record->prompts.n, c->drafting);
+    rates_of(c, acceptance);
+    for (int i = 0; i < RATES; i++)
+        printf("  %-31s %10" PRIu64 " / %-10" PRIu64 " %.6f\n", acceptance[i].text, acceptance[i].of,
+               acceptance[i].all, share(acceptance[i].of, acceptance[i].all));
+    taus_of(c, tau);
+    for (int i = 0; i < TAUS; i++)
+        printf("%s %s %.6f", i == 0 ? "  tau:" : ",", tau[i].text, share(tau[i].of, tau[i].all));
+    printf("; %" PRIu64 " tokens emitted\n", c->emitted);
     print_positions(c);
     if (ts_stat_flag(c))
         printf("  SUSPICIOUS: %s\n", ts_stat_flag(c));
@@ -78,16 +102,20 @@ static void add_hazards(cJSON *o, const ts_counts *c)
         cJSON_AddItemToArray(array, cJSON_CreateNumber(share(c->reached[i], c->offered[i])));
 }
 
+static void add_rates(cJSON *o, const char *key, const rate *r, int n)
+{
+    cJSON *object = cJSON_AddObjectToObject(o, key);
+    for (int i = 0; i < n; i++)
+        cJSON_AddNumberToObject(object, r[i].key, share(r[i].of, r[i].all));
+}
+
 static void add_definitions(cJSON *o, const ts_counts *c)
 {
-    cJSON *rate = cJSON_AddObjectToObject(o, "acceptance"), *tau = cJSON_AddObjectToObject(o, "tau");
-    cJSON_AddNumberToObject(rate, "vllm", share(c->accepted, c->proposed));
-    cJSON_AddNumberToObject(rate, "lse", share(c->accepted, c->tested));
-    cJSON_AddNumberToObject(rate, "llama.cpp", share(c->accepted, c->proposed));
-    cJSON_AddNumberToObject(rate, "lucebox", share(c->kept_slots, c->slots));
-    cJSON_AddNumberToObject(tau, "vllm", 1.0 + share(c->accepted, c->drafting));
-    cJSON_AddNumberToObject(tau, "llama.cpp", 1.0 + share(c->accepted, c->rounds));
-    cJSON_AddNumberToObject(tau, "z-lab", share(c->emitted, c->rounds));
+    rate acceptance[RATES], tau[TAUS];
+    rates_of(c, acceptance);
+    taus_of(c, tau);
+    add_rates(o, "acceptance", acceptance, RATES);
+    add_rates(o, "tau", tau, TAUS);
 }
 
 cJSON *ts_stat_json(const ts_stat_side *side)
@@ -95,7 +123,7 @@ cJSON *ts_stat_json(const ts_stat_side *side)
     const ts_counts *c = &side->c;
     cJSON *o = cJSON_CreateObject();
     cJSON_AddStringToObject(o, "file", side->record->path);
-    cJSON_AddNumberToObject(o, "prompts", (double)side->record->prompts);
+    cJSON_AddNumberToObject(o, "prompts", (double)side->record->prompts.n);
     cJSON_AddNumberToObject(o, "rounds", (double)c->rounds);
     cJSON_AddNumberToObject(o, "drafting", (double)c->drafting);
     cJSON_AddNumberToObject(o, "proposed", (double)c->proposed);
@@ -134,25 +162,37 @@ static void print_paired(const ts_match *m)
         puts("  no cap: --near X allows as many splits as the first record has rounds with less slack than X");
 }
 
-static void print_free(const ts_match *m)
+static void print_mean(const ts_match *m)
 {
-    printf("independent streams: mean a differs by %+.5f, %g %% between %+.5f and %+.5f, p = %.4g\n", m->difference,
-           100.0 * (1.0 - m->alpha), m->low, m->high, m->p);
+    printf("independent streams: mean a differs by %+.5f, p = %.4g\n", m->difference, m->p);
+    printf("  of rounds of a prompt and a k that both have: %" PRIu64 " and %" PRIu64 "\n", m->compared[0],
+           m->compared[1]);
+    if (!m->estimated) {
+        puts("  rounds without a spread: no standard error, and no power to state");
+        return;
+    }
+    printf("  %g %% between %+.5f and %+.5f; standard error %.5f, ", 100.0 * (1.0 - m->alpha), m->low, m->high,
+           m->error);
     if (m->clusters)
-        printf("  standard error %.5f, jackknife over %zu prompts\n", m->error, m->clusters);
+        printf("jackknife over %zu prompts\n", m->clusters);
     else
-        printf("  standard error %.5f, rounds as independent: one prompt\n", m->error);
-    printf("  histogram: G = %.3f, %g degrees of freedom, p = %.4g; by position:\n", m->G, m->G_df, m->G_p);
+        puts("rounds as independent: one prompt");
+    printf("  a shift of 2 %% of the mean is seen with probability %.3f; for 0.9: %.0f rounds each\n", m->power,
+           m->rounds_each);
+}
+
+static void print_histogram(const ts_match *m)
+{
+    printf("  histogram: %s = %.3f, %g degrees of freedom, p = %.4g; by position:\n",
+           m->clusters ? "Mantel-Haenszel by prompt" : "G", m->G, m->G_df, m->G_p);
     for (int i = 0; i < m->parts; i++) {
         const ts_match_part *p = &m->part[i];
         printf("    k %d, a = %d", p->k, p->lo);
         if (p->hi > p->lo)
             printf("..%d", p->hi);
-        printf(": beyond %.5f and %.5f, G = %.3f, p = %.4g\n", share(p->beyond[0], p->here[0] + p->beyond[0]),
-               share(p->beyond[1], p->here[1] + p->beyond[1]), p->G, p->p);
+        printf(": beyond %.5f and %.5f, %s = %.3f, p = %.4g\n", share(p->beyond[0], p->here[0] + p->beyond[0]),
+               share(p->beyond[1], p->here[1] + p->beyond[1]), m->clusters ? "chi2" : "G", p->G, p->p);
     }
-    printf("  a shift of 2 %% of the mean is seen with probability %.3f; for 0.9: %.0f rounds each\n", m->power,
-           m->rounds_each);
 }
 
 void ts_match_print(const ts_match *m, const ts_stat_side *a, const ts_stat_side *b)
@@ -161,13 +201,15 @@ void ts_match_print(const ts_match *m, const ts_stat_side *a, const ts_stat_side
         printf("every round is identical: prompt, n, anchor, k, drafts, a, final\n");
     else if (m->first < a->record->n && m->first < b->record->n)
         printf("first difference: round %zu, n = %" PRId64 " (prompt '%s'): %s\n", m->first,
-               a->record->round[m->first].n, a->record->prompt[a->record->round[m->first].prompt], m->what);
+               a->record->round[m->first].n, a->record->prompts.name[a->record->round[m->first].prompt], m->what);
     else
         printf("first difference: one record ends after %zu rounds\n", m->first);
     if (m->level == TS_MATCH_PAIRED)
         print_paired(m);
-    if (m->level == TS_MATCH_FREE)
-        print_free(m);
+    if (m->level == TS_MATCH_FREE) {
+        print_mean(m);
+        print_histogram(m);
+    }
     puts(ts_match_verdict(m));
 }
 
@@ -202,17 +244,21 @@ static void add_paired(cJSON *o, const ts_match *m)
 
 static void add_free(cJSON *o, const ts_match *m)
 {
+    add_integers(o, "compared", m->compared, 0, 1);
     cJSON_AddNumberToObject(o, "difference", m->difference);
-    cJSON_AddNumberToObject(o, "standard_error", m->error);
     cJSON_AddNumberToObject(o, "clusters", (double)m->clusters);
-    cJSON_AddNumberToObject(o, "low", m->low);
-    cJSON_AddNumberToObject(o, "high", m->high);
     cJSON_AddNumberToObject(o, "p", m->p);
+    if (m->estimated) {
+        cJSON_AddNumberToObject(o, "standard_error", m->error);
+        cJSON_AddNumberToObject(o, "low", m->low);
+        cJSON_AddNumberToObject(o, "high", m->high);
+        cJSON_AddNumberToObject(o, "power_2_percent", m->power);
+    }
+    cJSON_AddStringToObject(o, "histogram_test", m->clusters ? "mantel-haenszel" : "G");
     cJSON_AddNumberToObject(o, "G", m->G);
     cJSON_AddNumberToObject(o, "G_df", m->G_df);
     cJSON_AddNumberToObject(o, "G_p", m->G_p);
-    cJSON_AddNumberToObject(o, "power_2_percent", m->power);
-    if (isfinite(m->rounds_each))
+    if (m->estimated && isfinite(m->rounds_each))
         cJSON_AddNumberToObject(o, "rounds_each", m->rounds_each);
     add_parts(o, m);
 }

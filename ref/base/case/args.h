@@ -277,6 +277,13 @@ typedef struct {
     ts_real *y;
 } ts_matmul_w8a8_args;
 
+/* x[T,K] -> block: rows of ggml's activation blocks, K/32*34 bytes (Q8_0), K/32*36 (Q8_1) or K/256*292 (Q8_K) */
+typedef struct {
+    int64_t T, K;
+    const ts_real *x;
+    int8_t *block;
+} ts_quantize_blocks_args;
+
 /* x[T,K] -> code[T,K], step[T,K/8], sum[T,K/64] */
 typedef struct {
     int64_t T, K;

@@ -77,6 +77,10 @@
         {REAL(ts_matmul_ggml_args, x, TS_IN, "T", "K"), FIELD(ts_matmul_ggml_args, w, TS_IN, TS_FIELD_MATRIX, "N", "K"), \
          FIELD(ts_matmul_ggml_args, block, TS_OUT, TS_FIELD_I8, "T", "B"), REAL(ts_matmul_ggml_args, y, TS_OUT, "T", "N")}, "N", "K%32", true}
 
+#define QUANTIZE_BLOCKS_OP(op, file, bytes, whole) \
+    [op] = {file, "blocks", 1, sizeof(ts_quantize_blocks_args), \
+        {DIM(ts_quantize_blocks_args, T), DIM(ts_quantize_blocks_args, K)}, {{0}}, \
+        {REAL(ts_quantize_blocks_args, x, TS_IN, "T", "K"), FIELD(ts_quantize_blocks_args, block, TS_OUT, TS_FIELD_I8, "T", bytes)}, "T", whole, true}
 #define QUANTIZE_W8A8_OP(op, file) \
     [op] = {file, "elementwise", 1, sizeof(ts_quantize_w8a8_args), \
         {DIM(ts_quantize_w8a8_args, T), DIM(ts_quantize_w8a8_args, K)}, {DIM(ts_quantize_w8a8_args, sx)}, \
@@ -237,6 +241,11 @@ const ts_op ts_op_table[TS_OP_COUNT] = {
     MATMUL_OP(TS_OP_MATMUL_DOT32, "matmul_dot32", "dot32", false),
     MATMUL_OP(TS_OP_MATMUL_MLX, "matmul_mlx", "groups", true),
     MATMUL_OP(TS_OP_MATMUL_MLX_BF16, "matmul_mlx_bf16", "chain", true),
+    QUANTIZE_BLOCKS_OP(TS_OP_QUANTIZE_Q8_0, "quantize_q8_0", "K/32*34", "K%32"),
+    QUANTIZE_BLOCKS_OP(TS_OP_QUANTIZE_Q8_0_X86, "quantize_q8_0_x86", "K/32*34", "K%32"),
+    QUANTIZE_BLOCKS_OP(TS_OP_QUANTIZE_Q8_1, "quantize_q8_1", "K/32*36", "K%32"),
+    QUANTIZE_BLOCKS_OP(TS_OP_QUANTIZE_Q8_1_X86, "quantize_q8_1_x86", "K/32*36", "K%32"),
+    QUANTIZE_BLOCKS_OP(TS_OP_QUANTIZE_Q8_K, "quantize_q8_k", "K/256*292", "K%256"),
     MATMUL_GGML_OP(TS_OP_MATMUL_GGML, "matmul_ggml"),
     MATMUL_GGML_OP(TS_OP_MATMUL_GGML_X86, "matmul_ggml_x86"),
     QUANTIZE_W8A8_OP(TS_OP_QUANTIZE_W8A8, "quantize_w8a8"),
