@@ -67,6 +67,8 @@ static int parse(int argc, char **argv, job *j)
         {"verify", 0, TS_OPT_TEXT, &j->draft.verify, 0, 0, "V",
          "greedy, ratio, match, point or block (match, or greedy without temperature)"},
         {"rounds", 0, TS_OPT_TEXT, &j->draft.rounds, 0, 0, "FILE", "write the record of every round, a line each"},
+        {"along", 0, TS_OPT_TEXT, &j->draft.along, 0, 0, "FILE",
+         "lead the run along the rounds of another's record (stats then compares them round by round)"},
         {"hash-state", 0, TS_OPT_FLAG, &j->draft.hash, 0, 0, NULL, "with the hashes of the state after it"},
         {"record", 'r', TS_OPT_TEXT, &j->record, 0, 0, "FILE", "write what was run and what came out"},
         {"json", 0, TS_OPT_FLAG, &s->json, 0, 0, NULL, "the result as one JSON object instead of text"},

@@ -12,14 +12,16 @@ enum { DEFAULT_K = 3 };
 ts_status ts_run_draft_check(ts_run_draft *d, const ts_sampling *s, ts_error *err)
 {
     ts_verifier v;
-    const char *alone = d->model    ? "--draft-model"
-                        : d->k      ? "--k"
-                        : d->verify ? "--verify"
-                        : d->rounds ? "--rounds"
-                        : d->hash   ? "--hash-state"
-                                    : NULL;
+    const struct {
+        const char *name;
+        bool given;
+    } own[] = {{"--draft-model", d->model}, {"--k", d->k},         {"--verify", d->verify},
+               {"--rounds", d->rounds},     {"--along", d->along}, {"--hash-state", d->hash}};
+    for (size_t i = 0; !d->kind && i < sizeof own / sizeof *own; i++)
+        if (own[i].given)
+            return ts_fail(err, TS_USAGE, NULL, own[i].name, "needs --draft");
     if (!d->kind)
-        return alone ? ts_fail(err, TS_USAGE, NULL, alone, "needs --draft") : TS_OK;
+        return TS_OK;
     if (strcmp(d->kind, "mtp") != 0 && strcmp(d->kind, "dflash2") != 0)
         return ts_fail(err, TS_USAGE, NULL, "--draft", "'%s' is neither mtp nor dflash2", d->kind);
     if (!d->verify)
@@ -96,6 +98,17 @@ static int on_round(void *user, const ts_round *round)
     return d->failed != TS_OK;
 }
 
+static ts_status take_guide(void *user, const ts_round *r, ts_error *err)
+{
+    ts_run_draft *d = user;
+    ts_round *more = realloc(d->guide, (d->n_guide + 1) * sizeof *more);
+    if (!more)
+        return ts_no_memory(err, (d->n_guide + 1) * sizeof *more);
+    d->guide = more;
+    d->guide[d->n_guide++] = *r;
+    return TS_OK;
+}
+
 static ts_status load(ts_run_draft *d, const ts_session *s, ts_error *err)
 {
     return strcmp(d->kind, "mtp") == 0 ? ts_weights_load_mtp(s->weights, d->model, &d->weights, err)
@@ -125,6 +138,8 @@ ts_status ts_run_draft_generate(ts_run_draft *d, ts_session *s, const ts_samplin
 {
     listener l = {d, say, user};
     ts_status status = load(d, s, err);
+    if (!status && d->along)
+        status = ts_rounds_load(d->along, take_guide, d, err);
     if (!status)
         status = open_record(d, err);
     if (status)
@@ -151,7 +166,8 @@ ts_status ts_run_draft_generate(ts_run_draft *d, ts_session *s, const ts_samplin
     if (status)
         return status;
     g.engine = ts_rounds_engine(d->engine);
-    status = ts_speculate_ids(&g, s->ids, s->n_ids, out, err);
+    status = d->along ? ts_speculate_along(&g, s->ids, s->n_ids, d->guide, d->n_guide, out, err)
+                      : ts_speculate_ids(&g, s->ids, s->n_ids, out, err);
     if (!status)
         status = d->failed;
     return status ? status : close_record(d, err);
@@ -191,4 +207,5 @@ void ts_run_draft_close(ts_run_draft *d)
     ts_rounds_close(d->engine);
     ts_weights_free(d->weights);
     cJSON_Delete(d->list);
+    free(d->guide);
 }

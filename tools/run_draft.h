@@ -9,12 +9,14 @@
 
 typedef struct {
     /* set by options */
-    const char *kind, *model, *verify, *rounds;
+    const char *kind, *model, *verify, *rounds, *along;
     int64_t k; /* 0: not given */
     bool hash;
     /* set by the run */
     ts_weights *weights;
     ts_rounds *engine;
+    ts_round *guide; /* of --along */
+    size_t n_guide;
     FILE *file;  /* of --rounds */
     cJSON *list; /* of the records */
     int64_t n, proposed, accepted, emitted;

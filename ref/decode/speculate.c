@@ -222,32 +222,76 @@ static ts_status commit(ts_speculator *s, const ts_round *r, ts_error *err)
     return status ? status : ts_drafter_absorb(&s->drafter, s->ids, s->n, r->n_emitted, &s->taps, err);
 }
 
-ts_status ts_speculator_round(ts_speculator *s, int k, ts_round *out, ts_error *err)
+/* Of the rows run only the anchor's stays; what another emitted is run instead. */
+static ts_status commit_other(ts_speculator *s, const ts_round *r, ts_error *err)
 {
-    const int64_t left = s->g->capacity - (int64_t)s->n; /* the anchor's row has its place */
-    ts_proposal d;
-    ts_round r;
+    const ts_round_engine *e = s->g->engine;
+    const int64_t rest = r->n_emitted - 1;
+    ts_status status = e->rewind(e->ctx, r->n + 1, err);
+    if (!status)
+        status = ts_drafter_absorb(&s->drafter, s->ids, s->n, 1, &s->taps, err);
+    if (status || rest == 0)
+        return status;
+    status = e->forward(e->ctx, s->ids + r->n + 1, rest, 1, s->logits, &s->taps, err);
+    return status ? status : ts_drafter_absorb(&s->drafter, s->ids, s->n, rest, &s->taps, err);
+}
+
+static ts_status check_round(const ts_speculator *s, int k, ts_error *err)
+{
     if (ts_speculator_done(s))
         return ts_fail(err, TS_BAD, NULL, "round", "the run is over");
-    if (left < 0)
+    if ((int64_t)s->n > s->g->capacity)
         return ts_fail(err, TS_BAD, NULL, "capacity", "%lld tokens are used up", (long long)s->g->capacity);
     if (k < 0 || k > s->g->k)
         return ts_fail(err, TS_USAGE, NULL, "k", "%d proposals, this run has room for 0..%d", k, s->g->k);
-    ts_status status = ts_drafter_propose(&s->drafter, s->ids, (int64_t)s->n - 1, k < left ? k : (int)left, &d,
-                                          err);
+    return TS_OK;
+}
+
+/* Drafts and verifies; nothing is emitted yet. */
+static ts_status judge(ts_speculator *s, int k, ts_round *r, ts_error *err)
+{
+    const int64_t left = s->g->capacity - (int64_t)s->n; /* the anchor's row has its place */
+    ts_proposal d;
+    ts_status status = check_round(s, k, err);
+    if (!status)
+        status = ts_drafter_propose(&s->drafter, s->ids, (int64_t)s->n - 1, k < left ? k : (int)left, &d, err);
     if (status)
         return status;
-    status = verify(s, &d, &r, err);
+    status = verify(s, &d, r, err);
     ts_proposal_free(&d);
+    return status;
+}
+
+static ts_status hand_out(ts_speculator *s, ts_status status, const ts_round *r, ts_round *out)
+{
+    if (out)
+        *out = *r;
+    if (!status && s->g->on_round && s->g->on_round(s->g->user, r) != 0)
+        s->halted = true;
+    return status;
+}
+
+ts_status ts_speculator_round(ts_speculator *s, int k, ts_round *out, ts_error *err)
+{
+    ts_round r;
+    ts_status status = judge(s, k, &r, err);
     if (status)
         return status;
     emit_round(s, &r);
-    if (out)
-        *out = r;
-    status = commit(s, &r, err);
-    if (!status && s->g->on_round && s->g->on_round(s->g->user, &r) != 0)
-        s->halted = true;
-    return status;
+    return hand_out(s, commit(s, &r, err), &r, out);
+}
+
+ts_status ts_speculator_follow(ts_speculator *s, const ts_round *outcome, ts_round *out, ts_error *err)
+{
+    ts_round r, other = *outcome;
+    if (outcome->n != (int64_t)s->n - 1 || outcome->anchor != s->ids[s->n - 1])
+        return ts_fail(err, TS_BAD, NULL, "round", "is of token %d at %lld, the stream is at token %d at %lld",
+                       (int)outcome->anchor, (long long)outcome->n, (int)s->ids[s->n - 1], (long long)s->n - 1);
+    ts_status status = judge(s, outcome->k, &r, err);
+    if (status)
+        return status;
+    emit_round(s, &other);
+    return hand_out(s, commit_other(s, &other, err), &r, out);
 }
 
 static double seconds_now(void)
@@ -257,13 +301,38 @@ static double seconds_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static ts_status run(ts_speculator *s, const int32_t *prompt, size_t n_prompt, ts_generated *out, ts_error *err)
+/* Rounds until the run is over, or those of `along`. */
+typedef struct {
+    const ts_round *round;
+    size_t n;
+} guide;
+
+/* The first token is theirs too. */
+static void lead_to(ts_speculator *s, int32_t anchor)
+{
+    s->ids[s->n - 1] = anchor;
+    s->stopped = ts_config_is_stop(s->g->target, anchor);
+}
+
+static ts_status all_rounds(ts_speculator *s, const guide *along, ts_error *err)
+{
+    ts_status status = TS_OK;
+    for (size_t i = 0; !status && !ts_speculator_done(s) && (!along || i < along->n); i++)
+        status = along ? ts_speculator_follow(s, &along->round[i], NULL, err)
+                       : ts_speculator_round(s, s->g->k, NULL, err);
+    return status;
+}
+
+static ts_status run(ts_speculator *s, const int32_t *prompt, size_t n_prompt, const guide *along,
+                     ts_generated *out, ts_error *err)
 {
     const double start = seconds_now();
     ts_status status = ts_speculator_prefill(s, prompt, n_prompt, err);
     const double filled = seconds_now();
-    while (!status && !ts_speculator_done(s))
-        status = ts_speculator_round(s, s->g->k, NULL, err);
+    if (!status && along && along->n > 0)
+        lead_to(s, along->round[0].anchor);
+    if (!status)
+        status = all_rounds(s, along, err);
     if (status)
         return status;
     out->n = s->n - s->n_prompt;
@@ -276,15 +345,27 @@ static ts_status run(ts_speculator *s, const int32_t *prompt, size_t n_prompt, t
     return TS_OK;
 }
 
-ts_status ts_speculate_ids(const ts_speculation *g, const int32_t *prompt, size_t n_prompt, ts_generated *out,
-                           ts_error *err)
+static ts_status speculate(const ts_speculation *g, const int32_t *prompt, size_t n_prompt, const guide *along,
+                           ts_generated *out, ts_error *err)
 {
     ts_speculator *s = NULL;
     *out = (ts_generated){0};
     ts_status status = ts_speculator_new(g, &s, err);
     if (status)
         return status;
-    status = run(s, prompt, n_prompt, out, err);
+    status = run(s, prompt, n_prompt, along, out, err);
     ts_speculator_free(s);
     return status;
+}
+
+ts_status ts_speculate_along(const ts_speculation *g, const int32_t *prompt, size_t n_prompt, const ts_round *along,
+                             size_t n_rounds, ts_generated *out, ts_error *err)
+{
+    return speculate(g, prompt, n_prompt, &(guide){along, n_rounds}, out, err);
+}
+
+ts_status ts_speculate_ids(const ts_speculation *g, const int32_t *prompt, size_t n_prompt, ts_generated *out,
+                           ts_error *err)
+{
+    return speculate(g, prompt, n_prompt, NULL, out, err);
 }

@@ -62,9 +62,16 @@ void ts_speculator_free(ts_speculator *s);
 ts_status ts_speculator_prefill(ts_speculator *s, const int32_t *prompt, size_t n, ts_error *err);
 /* One round of min(k, what the capacity leaves) proposals; k = 0 is a plain step. *out may be NULL. */
 ts_status ts_speculator_round(ts_speculator *s, int k, ts_round *out, ts_error *err);
+/* The same round, recorded as this engine has it, but what goes out is what `outcome` emitted in its place: the
+ * engine is led along another's stream, so that two engines' rounds can be told apart one by one. TS_BAD: outcome
+ * is of another n or anchor. */
+ts_status ts_speculator_follow(ts_speculator *s, const ts_round *outcome, ts_round *out, ts_error *err);
 /* A stop id was emitted, or max_new ids were, or a callback had enough. */
 bool ts_speculator_done(const ts_speculator *s);
 
+/* Led along the rounds of a record, n_rounds of them, the first after the prompt's last token. */
+ts_status ts_speculate_along(const ts_speculation *g, const int32_t *prompt, size_t n_prompt, const ts_round *along,
+                             size_t n_rounds, ts_generated *out, ts_error *err);
 /* As ts_generate_ids, in rounds. */
 ts_status ts_speculate_ids(const ts_speculation *g, const int32_t *prompt, size_t n_prompt, ts_generated *out,
                            ts_error *err);

@@ -49,7 +49,7 @@ static inline ts_rounds *open_rounds(const models *m, const ts_weights *drafter,
     const ts_runner_options o = {.engine = engine,
                                  .profile = ts_profile_find(strcmp(engine, "ref64") == 0 ? "exact" : "ts"),
                                  .capacity = capacity,
-                                 .threads = 2,
+                                 .threads = 1,
                                  .page_seed = 7,
                                  .poison = true};
     ts_rounds *r = NULL;

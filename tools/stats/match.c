@@ -39,6 +39,14 @@ static void count_drafts(const ts_stat_round *x, const ts_stat_round *y, ts_matc
     }
 }
 
+/* The first position at which one kept a draft and the other did not. */
+static void count_alone(const ts_stat_round *x, const ts_stat_round *y, ts_match *m)
+{
+    const int a = x->a < y->a ? x->a : y->a;
+    if (x->a != y->a)
+        m->alone[y->a > x->a][a + 1]++;
+}
+
 /* Level by level; counts what an aligned pair tells. */
 static void align(const ts_stat_record *a, const ts_stat_record *b, ts_match *m)
 {
@@ -54,6 +62,7 @@ static void align(const ts_stat_record *a, const ts_stat_record *b, ts_match *m)
             m->what = what;
         }
         count_drafts(x, y, m);
+        count_alone(x, y, m);
         m->unequal += *what != '\0';
         m->more += y->a > x->a;
         m->fewer += y->a < x->a;
@@ -80,6 +89,8 @@ static ts_status judge_pairs(const ts_stat_record *a, double near, ts_match *m, 
 {
     ts_status status = count_near(a, near, m, err);
     m->sign_p = ts_sign_two_sided(m->more, m->fewer);
+    for (int i = 1; i <= m->max_k; i++)
+        m->alone_p[i] = fmin(1.0, m->max_k * ts_sign_two_sided(m->alone[1][i], m->alone[0][i]));
     m->alarm = m->sign_p < m->alpha || (m->capped && m->splits > m->cap);
     return status;
 }
@@ -93,5 +104,6 @@ ts_status ts_match_records(const ts_stat_record *a, const ts_stat_record *b, dou
         return TS_OK;
     if (out->level == TS_MATCH_PAIRED)
         return judge_pairs(a, near, out, err);
-    return ts_match_streams(a, b, out, err);
+    ts_status status = ts_stat_tokens_of(a, b, &out->tokens, err);
+    return status ? status : ts_match_streams(a, b, out, err);
 }

@@ -2,7 +2,7 @@
 #ifndef TS_TOOLS_STATS_MATCH_H
 #define TS_TOOLS_STATS_MATCH_H
 
-#include "stats/record.h"
+#include "stats/tokens.h"
 
 typedef enum { TS_MATCH_EXACT, TS_MATCH_PAIRED, TS_MATCH_FREE } ts_match_level;
 
@@ -27,12 +27,15 @@ typedef struct {
     uint64_t splits;      /* rounds where a or final differ */
     int max_k;
     uint64_t drafted[TS_MAX_DRAFT + 1],
-        agreed[TS_MAX_DRAFT + 1]; /* draft i of 1..k: proposed, the same id in both */
+        agreed[TS_MAX_DRAFT + 1];        /* draft i of 1..k: proposed, the same id in both */
+    uint64_t alone[2][TS_MAX_DRAFT + 1]; /* rounds where drafts before i were kept in both, and i in a or b alone */
+    double alone_p[TS_MAX_DRAFT + 1];    /* sign test of the two, times max_k, at most 1 */
     double sign_p;
     bool capped;
     double near;  /* the cap: splits may not outnumber a's rounds with less slack than this */
     uint64_t cap; /* those rounds */
     /* free: independent streams, compared prompt by prompt and k by k */
+    ts_stat_tokens tokens;
     uint64_t compared[2];            /* rounds of a prompt and a k that both records have */
     double difference, error, df, p; /* mean a of b less a's, its standard error, degrees of freedom, two-sided p */
     bool estimated;                  /* the rounds have a spread: error, low, high and power are numbers */

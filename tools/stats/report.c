@@ -156,6 +156,10 @@ static void print_paired(const ts_match *m)
                m->drafted[i], i == m->max_k ? "\n" : "");
     printf("  accepted more %" PRIu64 ", fewer %" PRIu64 ": sign test p = %.4g (alpha %g)\n", m->more, m->fewer,
            m->sign_p, m->alpha);
+    for (int i = 1; i <= m->max_k; i++)
+        if (m->alone[0][i] + m->alone[1][i] > 0)
+            printf("  hazard %d: kept by the first alone %" PRIu64 ", by the second alone %" PRIu64 ", p = %.4g\n",
+                   i, m->alone[0][i], m->alone[1][i], m->alone_p[i]);
     if (m->capped)
         printf("  cap: %" PRIu64 " rounds with a slack below %g, %" PRIu64 " split\n", m->cap, m->near, m->splits);
     else
@@ -195,6 +199,20 @@ static void print_histogram(const ts_match *m)
     }
 }
 
+/* Whether it is one stream, which another drafter or a rounding in it leaves alone and another target does not. */
+static void print_tokens(const ts_match *m, const ts_stat_record *a)
+{
+    const ts_stat_tokens *t = &m->tokens;
+    if (t->parted == 0)
+        printf("target streams: the same %" PRIu64 " tokens of %zu prompts\n", t->same, t->prompts);
+    else if (t->at < 0)
+        printf("target streams: %zu of %zu prompts part, first '%s': they begin elsewhere\n", t->parted, t->prompts,
+               a->prompts.name[t->prompt]);
+    else
+        printf("target streams: %zu of %zu prompts part, first '%s' at %" PRId64 ": %d and %d\n", t->parted,
+               t->prompts, a->prompts.name[t->prompt], t->at, (int)t->id[0], (int)t->id[1]);
+}
+
 void ts_match_print(const ts_match *m, const ts_stat_side *a, const ts_stat_side *b)
 {
     if (m->level == TS_MATCH_EXACT)
@@ -207,6 +225,7 @@ void ts_match_print(const ts_match *m, const ts_stat_side *a, const ts_stat_side
     if (m->level == TS_MATCH_PAIRED)
         print_paired(m);
     if (m->level == TS_MATCH_FREE) {
+        print_tokens(m, a->record);
         print_mean(m);
         print_histogram(m);
     }
@@ -238,12 +257,18 @@ static void add_paired(cJSON *o, const ts_match *m)
     cJSON_AddNumberToObject(o, "sign_p", m->sign_p);
     add_integers(o, "drafted", m->drafted, 1, m->max_k);
     add_integers(o, "agreed", m->agreed, 1, m->max_k);
+    add_integers(o, "first_alone", m->alone[0], 1, m->max_k);
+    add_integers(o, "second_alone", m->alone[1], 1, m->max_k);
     if (m->capped)
         cJSON_AddNumberToObject(o, "cap", (double)m->cap);
 }
 
 static void add_free(cJSON *o, const ts_match *m)
 {
+    cJSON *streams = cJSON_AddObjectToObject(o, "streams");
+    cJSON_AddNumberToObject(streams, "prompts", (double)m->tokens.prompts);
+    cJSON_AddNumberToObject(streams, "parted", (double)m->tokens.parted);
+    cJSON_AddNumberToObject(streams, "same_tokens", (double)m->tokens.same);
     add_integers(o, "compared", m->compared, 0, 1);
     cJSON_AddNumberToObject(o, "difference", m->difference);
     cJSON_AddNumberToObject(o, "clusters", (double)m->clusters);
