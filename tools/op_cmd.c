@@ -149,7 +149,9 @@ static ts_status execute(const job *j, engine e, ts_op_id id, const void *args, 
     } else {
         const ts_schedule *s = ts_schedule_pick(id, j->s.profile->name, args);
         if (!s)
-            return ts_fail(err, TS_BAD, j->in_path, ts_op_table[id].name, "no schedule takes these shapes");
+            return ts_fail(err, TS_BAD, j->in_path, ts_op_table[id].name, "%s",
+                           ts_op_table[id].ref_only ? "the reference alone computes it: --engine ref32 or ref64"
+                                                    : "no schedule takes these shapes");
         ts_schedule_run(s, args, (int)j->threads);
     }
     return TS_OK;

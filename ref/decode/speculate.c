@@ -91,7 +91,7 @@ static const float *narrow(ts_speculator *s, int k)
     return s->narrow;
 }
 
-/* The target's laws of k + 1 rows. */
+/* The target's laws of k + 1 rows; on error there are none. */
 static ts_status laws(ts_speculator *s, const int32_t *draft, int k, ts_distribution *p, ts_error *err)
 {
     const ts_speculation *g = s->g;
@@ -102,6 +102,8 @@ static ts_status laws(ts_speculator *s, const int32_t *draft, int k, ts_distribu
     for (int j = 0; j <= k && !status; j++)
         status = ts_distribution_of64(g->wide, (const double *)s->logits + j * g->target->V, g->target->V, &p[j],
                                       err);
+    for (int j = 0; j <= k && status; j++)
+        ts_distribution_free(&p[j]);
     return status;
 }
 

@@ -2,6 +2,8 @@
  * a plain run of the tokens kept; and a round's tokens are plain decoding's. */
 #include "speculation.h"
 
+#include <math.h>
+
 enum { N = 96, WINDOW = 64, PROMPT = 11 };
 
 static const char *const engines[] = {"ref32", "fast"};
@@ -287,6 +289,54 @@ static void bad_requests_are_refused(void **state)
     end(&p);
 }
 
+/* An engine in double of 4 ids, whose second row of a round is NaN. */
+static ts_status forward_broken(void *ctx, const int32_t *ids, int64_t T, int64_t rows, void *logits,
+                                const ts_taps *taps, ts_error *err)
+{
+    (void)ctx, (void)ids, (void)T, (void)taps, (void)err;
+    for (int64_t i = 0; i < 4 * rows; i++)
+        ((double *)logits)[i] = i == 5 ? (double)NAN : 0.0;
+    return TS_OK;
+}
+
+static ts_status mtp_flat(void *ctx, const int32_t *ids, const void *hidden, int64_t T, void *logits, void *out,
+                          ts_error *err)
+{
+    (void)ctx, (void)ids, (void)hidden, (void)T, (void)out, (void)err;
+    for (int i = 0; logits && i < 4; i++)
+        ((double *)logits)[i] = i;
+    return TS_OK;
+}
+
+static ts_status stay(void *ctx, int64_t pos, ts_error *err)
+{
+    (void)ctx, (void)pos, (void)err;
+    return TS_OK;
+}
+
+/* A row that has no law fails the round, and the laws of the rows before it are freed (which sanitizers see). */
+static void a_row_without_a_law_fails_the_round(void **state)
+{
+    (void)state;
+    const ts_round_engine e = {
+        .dtype = TS_F64, .forward = forward_broken, .rewind = stay, .mtp = mtp_flat, .mtp_rewind = stay};
+    const ts_config c = {.V = 4, .C = 1, .draft = TS_DRAFT_MTP};
+    const ts_filter64 wide = {.temperature = 1, .top_p = 1};
+    const ts_speculation g = {.engine = &e,
+                              .target = &c,
+                              .drafter = &c,
+                              .verifier = TS_VERIFY_POINT,
+                              .k = 2,
+                              .capacity = 16,
+                              .sampling = ts_sampling_default(),
+                              .wide = &wide,
+                              .max_new = 8};
+    ts_generated out = {0};
+    ts_error err = {0};
+    assert_int_equal(ts_speculate_ids(&g, (int32_t[]){1, 2}, 2, &out, &err), TS_BAD);
+    assert_non_null(strstr(err.reason, "nan at id 1"));
+}
+
 static int setup(void **state)
 {
     static fixture f;
@@ -319,10 +369,9 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(states_are_those_of_plain_decoding),
-        cmocka_unit_test(stop_ids_and_budgets_cut_a_round),
-        cmocka_unit_test(rounds_shrink_before_the_capacity),
-        cmocka_unit_test(bad_requests_are_refused),
+        cmocka_unit_test(states_are_those_of_plain_decoding),  cmocka_unit_test(stop_ids_and_budgets_cut_a_round),
+        cmocka_unit_test(rounds_shrink_before_the_capacity),   cmocka_unit_test(bad_requests_are_refused),
+        cmocka_unit_test(a_row_without_a_law_fails_the_round),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

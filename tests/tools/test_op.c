@@ -412,6 +412,7 @@ static void bad_input(void **state)
     refuses("mla_absorbed", NULL, NULL, TS_USAGE, "latent cache");
     refuses("matmul_ggml", NULL, NULL, TS_USAGE, "reads a matrix, and takes none from a model yet");
     refuses("gate_up_lse_a8", NULL, NULL, TS_USAGE, "reads a matrix");
+    refuses("quantize_q8_0", NULL, NULL, TS_BAD, "the reference alone computes it: --engine ref32 or ref64");
     x.name = "X";
     write_in(&x, 1);
     refuses("matmul", "0", "in_z", TS_BAD, "x: missing");
