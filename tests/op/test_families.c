@@ -58,6 +58,55 @@ static void pieces_change_nothing(void **state)
         }
 }
 
+/* The state of `s` and of one that has run n tokens one by one, bit for bit. */
+static void compare_state(const ts_ref_model *m, const ts_ref_state *s, const int32_t *ids, int64_t n)
+{
+    ts_ref_state *plain;
+    ts_trace *a = ts_trace_new(), *b = ts_trace_new();
+    assert_int_equal(ts_ref32.state_new(m, T, &plain, NULL), TS_OK);
+    for (int64_t t = 0; t < n; t++)
+        assert_int_equal(ts_ref32.forward(m, plain, ids + t, 1, 0, NULL, NULL, NULL), TS_OK);
+    ts_ref32.state_trace(m, s, "", a);
+    ts_ref32.state_trace(m, plain, "", b);
+    assert_int_equal(ts_trace_count(a), ts_trace_count(b));
+    for (size_t i = 0; i < ts_trace_count(a); i++) {
+        const ts_tensor *x = ts_trace_at(a, i), *y = ts_trace_at(b, i);
+        assert_int_equal(x->size, y->size);
+        assert_memory_equal(x->data, y->data, x->size);
+    }
+    ts_trace_free(a);
+    ts_trace_free(b);
+    ts_ref32.state_free(plain);
+}
+
+/* A pass of eight rows, undone row by row. */
+static void passes_can_be_undone(void **state)
+{
+    (void)state;
+    enum { P = 6, ROWS = 8 };
+    for (int f = 0; f < 3; f++) {
+        ts_weights *w = load(families[f]);
+        ts_ref_model *m;
+        ts_ref_state *s;
+        int32_t ids[T];
+        for (int i = 0; i < T; i++)
+            ids[i] = (int32_t)((i * 41 + 3) % w->cfg.V);
+        assert_int_equal(ts_ref32.model_new(w, ts_profile_find("ts"), &m, NULL), TS_OK);
+        assert_int_equal(ts_ref32.state_new(m, T, &s, NULL), TS_OK);
+        assert_int_equal(ts_ref32.state_keep(m, s, ROWS, NULL), TS_OK);
+        assert_int_equal(ts_ref32.forward(m, s, ids, P, 0, NULL, NULL, NULL), TS_OK);
+        assert_int_equal(ts_ref32.forward(m, s, ids + P, ROWS, 0, NULL, NULL, NULL), TS_OK);
+        for (int64_t keep = ROWS; keep >= 1; keep--) {
+            assert_int_equal(ts_ref32.state_rewind(m, s, P + keep, NULL), TS_OK);
+            compare_state(m, s, ids, P + keep);
+        }
+        assert_int_equal(ts_ref32.state_rewind(m, s, P, NULL), TS_BAD);
+        ts_ref32.state_free(s);
+        ts_ref32.model_free(m);
+        ts_weights_free(w);
+    }
+}
+
 /* Latent attention whose values are wider than its queries and keys: 40 channels against 16 + 8. */
 static void values_may_be_wider_than_keys(void **state)
 {
@@ -103,6 +152,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pieces_change_nothing),
+        cmocka_unit_test(passes_can_be_undone),
         cmocka_unit_test(values_may_be_wider_than_keys),
         cmocka_unit_test(replays_of_dense_engines_are_refused),
     };
