@@ -1,11 +1,11 @@
 # make deps   install what a fresh Debian 12 lacks (root)
 # make        build/touchstone
 # make check  is every schedule still the reference's function, bit for bit?
-# make test   cmocka tests under ASan and UBSan, then the full grid
+# make test   cmocka tests under ASan and UBSan, then the grid of streams
 # make mutants  plants bugs: is each one seen? (ONLY="NAME..." plants those)
 # make fuzz   readers of foreign files against libFuzzer, FUZZ_SECONDS each
 # make exhaustive  all f32 through the elementary functions (EXHAUSTIVE="--function exp --stride 257": a short look)
-# make nightly  all that takes long: the mutants, fuzz, exhaustive, the full grid, and check built by clang
+# make nightly  all that takes long: the mutants, fuzz, exhaustive, check --full, and check built by clang
 # make neon   the comparison of aarch64 with this machine, built for both (tests/neon/run builds and runs it)
 # make bench  a few ratios of speed, and what fell since docs/performance.json
 # make golden rewrite our own goldens (a reviewable diff)
