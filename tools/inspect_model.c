@@ -17,9 +17,11 @@ static const struct {
     {"embed_tokens.", "embedding"},
     {"token_embd.", "embedding"},
     {"lm_head.", "head"},
+    {".attn_output.", "full attention"},
     {"output.weight", "head"},
     {"attn_norm.", "norms"},
     {"_attention_norm.", "norms"},
+    {".ffn_norm.", "norms"},
     {".linear_attn.", "linear attention"},
     {".ssm_", "linear attention"},
     {".attn_qkv.", "linear attention"},
@@ -27,6 +29,8 @@ static const struct {
     {".self_attn.", "full attention"},
     {".attn_", "full attention"},
     {".mlp.", "mlp"},
+    {".block_sparse_moe.", "mlp"},
+    {".exp_probs_b.", "mlp"},
     {".ffn_", "mlp"},
     {"", "norms"},
 };
@@ -209,6 +213,15 @@ static ts_status load_quant(const char *dir, ts_quant *q, ts_error *err)
     return ts_quant_load(path, q, err);
 }
 
+/* Kimi's norms are plain in every file. */
+static const char *naming(const ts_weights *w)
+{
+    const bool plain = w->cfg.family == TS_FAMILY_KIMI;
+    if (w->rate)
+        return plain ? "GGUF" : "GGUF, norms hold 1 + w";
+    return w->folded && !plain ? "MLX, norms hold 1 + w" : "Hugging Face";
+}
+
 ts_status ts_inspect_model(const char *dir, cJSON *o, ts_error *err)
 {
     ts_weights *w = NULL;
@@ -220,10 +233,7 @@ ts_status ts_inspect_model(const char *dir, cJSON *o, ts_error *err)
     if (!status) {
         cJSON_AddStringToObject(o, "what", "model");
         ts_inspect_config(&w->cfg, o);
-        cJSON_AddStringToObject(o, "naming",
-                                w->rate     ? "GGUF, norms hold 1 + w"
-                                : w->folded ? "MLX, norms hold 1 + w"
-                                            : "Hugging Face");
+        cJSON_AddStringToObject(o, "naming", naming(w));
         add_up(w->ckpt, &q, by_kind, &all);
         add_sum(o, &all);
         add_kinds(by_kind, o);

@@ -54,6 +54,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     read_tensors(g);
     if (ts_gguf_config(g, &config, &err) == TS_OK)
         cJSON_Delete(config);
+    if (ts_gguf_dflash_config(g, &(ts_config){.V = 97}, &config, &err) == TS_OK)
+        cJSON_Delete(config);
     ts_gguf_close(g);
     if (ts_tokenizer_open(path, &t, &err) == TS_OK)
         ts_tokenizer_close(t);

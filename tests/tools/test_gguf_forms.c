@@ -160,6 +160,19 @@ static void older_kimi(void **state)
     same_logits();
 }
 
+/* Gate and up of all experts in one stack, gate's rows first. */
+static void one_stack_of_gate_and_up(void **state)
+{
+    (void)state;
+    const edit list[] = {
+        {"ffn_gate_exps.weight", "mlp.experts.gate_up_proj", "ffn_gate_up_exps.weight", 3, {8, 64, 64}, NULL},
+        {"ffn_up_exps.weight", NULL, NULL, 0, {0}, NULL}};
+    write_edited("rand-kimi-linear", list, 2);
+    same_logits();
+    write_edited("rand-qwen3-next-moe", list, 2);
+    same_logits();
+}
+
 /* ggml counts no dims of 1 at the slow end. */
 static void shapes_of_ggml(void **state)
 {
@@ -203,6 +216,7 @@ static void unreadable(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(older_qwen3next), cmocka_unit_test(older_kimi),
-                                       cmocka_unit_test(shapes_of_ggml), cmocka_unit_test(unreadable)};
+                                       cmocka_unit_test(one_stack_of_gate_and_up), cmocka_unit_test(shapes_of_ggml),
+                                       cmocka_unit_test(unreadable)};
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

@@ -121,6 +121,25 @@ static void stacks_of_experts(void **state)
     folder_empty(&dir);
 }
 
+/* Kimi's norms hold what is multiplied with, whatever the file; its router's bias is no norm. */
+static void kimi(void **state)
+{
+    (void)state;
+    char file[FOLDER_PATH];
+    converted("rand-kimi-linear", "f32", file);
+    tells(dir.path, "naming: Hugging Face", "model_type: kimi_linear", NULL);
+    tells(file, "naming: GGUF\n", "blk.3.attn_k_b", NULL);
+    cJSON *o = inspected(file, NULL);
+    assert_true(number(row(o, "kinds", "head"), "tensors") == 1); /* not attn_output.weight */
+    /* Two norms of six layers, the last one, and of two layers the latent's, which is attention's. */
+    assert_true(number(row(o, "kinds", "norms"), "tensors") == 2 * 6 + 1);
+    assert_true(number(row(o, "kinds", "mlp"), "tensors") == 3 + 5 * 8);
+    cJSON_Delete(o);
+    converted("rand-qwen3-next-moe", "f32", file);
+    tells(file, "naming: GGUF, norms hold 1 + w", "blk.0.attn_gate", NULL);
+    folder_empty(&dir);
+}
+
 static void files(void **state)
 {
     (void)state;
@@ -197,8 +216,9 @@ static void big(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(models),     cmocka_unit_test(stacks_of_experts), cmocka_unit_test(files),
-        cmocka_unit_test(json_files), cmocka_unit_test(bad_input),         cmocka_unit_test(big),
+        cmocka_unit_test(models), cmocka_unit_test(stacks_of_experts), cmocka_unit_test(kimi),
+        cmocka_unit_test(files),  cmocka_unit_test(json_files),        cmocka_unit_test(bad_input),
+        cmocka_unit_test(big),
     };
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

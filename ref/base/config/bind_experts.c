@@ -1,5 +1,5 @@
 /* Experts lie in a file in one of three ways: gate and up of all in one tensor [E,2I,C], gate rows first (Hugging
- * Face since 5); one stack each (MLX, GGUF); or a matrix each (older files). */
+ * Face since 5, some GGUF files); one stack each (MLX, GGUF); or a matrix each (older files). */
 #include "config/bind_experts.h"
 
 #include <stdio.h>
@@ -46,17 +46,18 @@ static void cut(const job *j, const ts_matrix *all, int64_t stride, int64_t firs
         out[e] = ts_matrix_rows(all, e * stride + first, n);
 }
 
-static ts_status bind_fused(const job *j, const char *gate_up)
+static ts_status bind_fused(const job *j, const char *gate_up, const char *down)
 {
     char name[NAME];
     const int64_t I = j->m->I;
     ts_matrix all = {0};
-    ts_status status = ts_bind_stack(j->b, gate_up, j->m->E, 2 * I, j->C, &all);
+    snprintf(name, sizeof name, "%s%s", j->prefix, gate_up);
+    ts_status status = ts_bind_stack(j->b, name, j->m->E, 2 * I, j->C, &all);
     if (status != TS_OK)
         return status;
     cut(j, &all, 2 * I, 0, I, j->out->expert_gate);
     cut(j, &all, 2 * I, I, I, j->out->expert_up);
-    snprintf(name, sizeof name, "%smlp.experts.down_proj", j->prefix);
+    snprintf(name, sizeof name, "%s%s", j->prefix, down);
     status = ts_bind_stack(j->b, name, j->m->E, j->C, I, &all);
     if (status == TS_OK)
         cut(j, &all, j->C, 0, j->C, j->out->expert_down);
@@ -106,7 +107,7 @@ static ts_status bind_singles(const job *j, const char *before, const names *n)
 /* Whichever way the file has them. */
 static ts_status bind(const job *j)
 {
-    char name[NAME], weight[NAME + 8];
+    char weight[NAME + 8];
     for (size_t i = 0; i < sizeof stacks / sizeof *stacks; i++) {
         snprintf(weight, sizeof weight, "%s%s.weight", j->prefix, stacks[i].gate);
         if (there(j, weight))
@@ -117,8 +118,10 @@ static ts_status bind(const job *j)
         if (there(j, weight))
             return bind_singles(j, singles[i].before, &singles[i].after);
     }
-    snprintf(name, sizeof name, "%smlp.experts.gate_up_proj", j->prefix);
-    return bind_fused(j, name);
+    snprintf(weight, sizeof weight, "%sffn_gate_up_exps.weight", j->prefix);
+    if (there(j, weight))
+        return bind_fused(j, "ffn_gate_up_exps", "ffn_down_exps");
+    return bind_fused(j, "mlp.experts.gate_up_proj", "mlp.experts.down_proj");
 }
 
 ts_status ts_bind_experts(ts_binder *b, const char *prefix, const ts_moe_config *m, int64_t C, ts_layer *out)
