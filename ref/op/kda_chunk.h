@@ -1,9 +1,12 @@
 /* Kimi Delta Attention in its chunk form, for any exponential: kda_chunk and kda_chunk_exp2 say which.
  *
  * With a decay per channel no factor can leave the dots of keys, and exp(-G) alone overflows. So a chunk is cut
- * into blocks of SUB rows, and a dot between row i and an earlier row j is taken in one block:       sum_d x_id
- * k_jd exp(G_id - G_jd) across blocks:      sum_d (x_id exp(G_id - G_nd)) (k_jd exp(G_nd - G_jd)), n the first row
- * of i's block: for gates <= 0 no exponent is ever positive, however strong they are. */
+ * into blocks of SUB rows, and the dot of row i with an earlier row j is, n being the first row of i's block,
+ *
+ *   - in one block: sum_d x_id (k_jd exp(G_id - G_jd))
+ *   - across blocks: sum_d (x_id exp(G_id - G_nd)) (k_jd exp(G_nd - G_jd))
+ *
+ * For gates <= 0 no exponent is ever positive, however strong they are. */
 #ifndef TS_OP_KDA_CHUNK_H
 #define TS_OP_KDA_CHUNK_H
 

@@ -34,8 +34,11 @@ static void step(const ts_gdn_args *a, int64_t t, int64_t h, int64_t j0, int64_t
 
 /* Kimi Delta Attention, one token after another: gdn_step with a decay of its own for every key channel,
  *
- *   S_ij = S_ij exp(g_i),  p_j = sum_i k_i S_ij,  d_j = (v_j - p_j) beta,  S_ij = S_ij + k_i d_j,  o_j = sum_i q_i
- * S_ij
+ *   - S_ij = S_ij exp(g_i)
+ *   - p_j = sum_i k_i S_ij
+ *   - d_j = (v_j - p_j) beta
+ *   - S_ij = S_ij + k_i d_j
+ *   - o_j = sum_i q_i S_ij
  *
  * g [T,Hv,Dk], all else as in gdn_step, roundings too: with a gate that is the same for all channels it is gdn_step
  * bit for bit. */

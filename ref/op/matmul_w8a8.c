@@ -1,9 +1,9 @@
 #include "w8a8.h"
 
 /* acc = sum_k code_k w_k in 32-bit integers, y = h(acc s_n), s_n = sx sw_n: form w8a8-i32 of Apple's neural engine.
- * code [T,K], w [N,K] int8; sw [S], one an output or one for all, f16 values; sx an f16 value; acc, y [T,N], y of
- * f16 values. Rounded: sx sw; acc to ts_real (beyond 2^24 in f32); their product; to f16, ties to even, overflow to
- * infinity. */
+ * code [T,K], w [N,K] int8; sw [S] of f16 values, S divides N, sw_n = sw[n mod S]; sx an f16 value; acc, y [T,N], y
+ * of f16 values. Rounded: sx sw; acc to ts_real (beyond 2^24 in f32); their product; to f16, ties to even, overflow
+ * to infinity. */
 void ts_matmul_w8a8(const ts_matmul_w8a8_args *a)
 {
     for (int64_t t = 0; t < a->T; t++)

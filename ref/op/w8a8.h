@@ -12,7 +12,7 @@ static inline int8_t ts_w8a8_code(float q)
     return q <= -128 ? -128 : (int8_t)rintf(q);
 }
 
-/* The scale of output n. */
+/* The scale of output n: one for all (S = 1), its own (S = N), or that of the outputs S apart. */
 static inline ts_real ts_w8a8_scale(const ts_matmul_w8a8_args *a, int64_t n)
 {
     return a->sw[n % a->S];

@@ -68,27 +68,45 @@ static float fold(float *lane, int down)
     return lane[0];
 }
 
-/* The partial sums of 256 threads, one of them after another. */
-static void order_of_the_norm(void **state)
+/* 1 / sqrt(mean of squares + eps): the partial sums of 256 threads, one of them after another; a chain if n < 32.
+ */
+static float plain_root(const float *x, int n)
 {
-    (void)state;
-    enum { N = 700 };
-    float x[N], w[N], y[N], lane[32], P[256] = {0};
-    ts_generate("normal", 3, 0, x, N, NULL);
-    ts_generate("normal", 3, 1, w, N, NULL);
+    float lane[32], P[256] = {0}, chain = 0;
+    for (int c = 0; c < n; c++)
+        chain = fmaf(x[c], x[c], chain);
     for (int t = 0; t < 256; t++)
-        for (int c = t; c < N; c += 256)
+        for (int c = t; c < n; c += 256)
             P[t] = fmaf(x[c], x[c], P[t]);
     for (int l = 0; l < 32; l++) {
         float a0 = P[l] + P[l + 128], a1 = P[l + 64] + P[l + 192], a2 = P[l + 32] + P[l + 160],
               a3 = P[l + 96] + P[l + 224];
         lane[l] = (a0 + a1) + (a2 + a3);
     }
-    float r = 1 / sqrtf(fold(lane, 1) / N + 1e-6f);
-    ts_rmsnorm_args a = {1, N, 1, 1e-6, x, w, y};
-    ts_ref32.op(TS_OP_RMSNORM_LSE, &a);
-    for (int i = 0; i < N; i++)
-        assert_true(y[i] == (x[i] * r) * (1 + w[i]));
+    return 1 / sqrtf((n < 32 ? chain : fold(lane, 1)) / (float)n + 1e-6f);
+}
+
+/* Rows enough that one of them shows any other order: the root hides most last bits. */
+enum { ROWS = 200 };
+
+static void order_of_the_norm(void **state)
+{
+    (void)state;
+    static const int width[] = {5, 31, 32, 33, 128, 256, 700};
+    for (int k = 0; k < 7; k++) {
+        const int n = width[k];
+        float *x = generated("normal", 0, ROWS * n), *w = generated("normal", 1, n), *y = floats(ROWS * n);
+        ts_rmsnorm_args a = {ROWS, n, k % 2, 1e-6, x, w, y};
+        ts_ref32.op(TS_OP_RMSNORM_LSE, &a);
+        for (int t = 0; t < ROWS; t++) {
+            const float r = plain_root(x + t * n, n);
+            for (int i = 0; i < n; i++)
+                assert_true(y[t * n + i] == (x[t * n + i] * r) * (k % 2 ? 1 + w[i] : w[i]));
+        }
+        free(x);
+        free(w);
+        free(y);
+    }
 }
 
 static void a_floor_under_the_norm(void **state)
@@ -108,24 +126,52 @@ static void a_floor_under_the_norm(void **state)
     }
 }
 
+/* Row by row in a wave, and in one chain; scaled last. */
 static void orders_of_the_l2norm(void **state)
 {
     (void)state;
     enum { D = 128 };
-    float x[D], y[D], lane[32] = {0}, chain = 0;
-    ts_generate("normal", 5, 0, x, D, NULL);
-    for (int i = 0; i < D; i++) {
-        lane[i % 32] = fmaf(x[i], x[i], lane[i % 32]);
-        chain = fmaf(x[i], x[i], chain);
-    }
-    float wave = fold(lane, 0);
-    ts_l2norm_args a = {1, 1, D, 1e-6, 1, x, y};
+    const float scale = (float)pow(D, -0.5);
+    float *x = generated("normal", 5, ROWS * D), *one = floats(ROWS * D), *many = floats(ROWS * D);
+    ts_l2norm_args a = {ROWS, 1, D, 1e-6, pow(D, -0.5), x, one};
     ts_ref32.op(TS_OP_L2NORM_LSE, &a);
-    for (int i = 0; i < D; i++)
-        assert_true(y[i] == x[i] * (1 / sqrtf(wave)));
+    a.y = many;
     ts_ref32.op(TS_OP_L2NORM_LSE_ROWS, &a);
-    for (int i = 0; i < D; i++)
-        assert_true(y[i] == x[i] * (1 / sqrtf(chain)));
+    for (int t = 0; t < ROWS; t++) {
+        float lane[32] = {0}, chain = 0;
+        for (int i = t * D; i < (t + 1) * D; i++) {
+            lane[i % 32] = fmaf(x[i], x[i], lane[i % 32]);
+            chain = fmaf(x[i], x[i], chain);
+        }
+        const float wave = 1 / sqrtf(fold(lane, 0));
+        chain = 1 / sqrtf(chain);
+        for (int i = t * D; i < (t + 1) * D; i++)
+            assert_true(one[i] == (x[i] * wave) * scale && many[i] == (x[i] * chain) * scale);
+    }
+    free(x);
+    free(one);
+    free(many);
+}
+
+/* The nearest f32 of exp each time, of the logarithm once. */
+static void plain_gates(void **state)
+{
+    (void)state;
+    enum { T = 4, H = 100 };
+    float *a = generated("normal:8", 1, T * H), *b = generated("normal:4", 2, T * H),
+          *rate = generated("normal", 3, H), *bias = generated("normal", 4, H), *g = floats(T * H),
+          *beta = floats(T * H);
+    ts_gdn_gates_args x = {T, H, a, b, rate, bias, g, beta};
+    ts_ref32.op(TS_OP_GDN_GATES_LSE, &x);
+    for (int i = 0; i < T * H; i++) {
+        const float z = a[i] + bias[i % H], s = 1 / (1 + ts_exp_cr(-b[i])), low = 1e-4f, high = (float)(1 - 1e-4);
+        const float soft = z > 20 ? z : (float)log((double)(1 + ts_exp_cr(z)));
+        assert_true(g[i] == -(ts_exp_cr(rate[i % H]) * soft));
+        assert_true(beta[i] == fmaxf(low, fminf(s, high)));
+    }
+    void *all[] = {a, b, rate, bias, g, beta};
+    for (int i = 0; i < 6; i++)
+        free(all[i]);
 }
 
 static void beta_is_clamped(void **state)
@@ -140,58 +186,141 @@ static void beta_is_clamped(void **state)
     assert_true(fabs((double)g[0] + log(2)) < 1e-7);
 }
 
-/* One head of 64 key channels: two terms a lane. */
+enum { TOKENS = 24, KEYS = 2, VALUES = 6, DK = 64, DV = 3 };
+
+/* Token t, value head h, value channel j: two terms a lane. */
+static void plain_step(const ts_gdn_args *a, int t, int h, int j, float *S, float *o)
+{
+    const float *q = a->q + (t * KEYS + h / 3) * DK, *k = a->k + (t * KEYS + h / 3) * DK;
+    const float v = a->v[(t * VALUES + h) * DV + j];
+    float read[32] = {0}, out[32] = {0}, *s = S + h * DK * DV + j;
+    for (int i = 0; i < DK; i++) {
+        s[i * DV] *= ts_exp_cr(a->g[t * VALUES + h]);
+        read[i % 32] = fmaf(s[i * DV], k[i], read[i % 32]);
+    }
+    const float d = (v - fold(read, 0)) * a->beta[t * VALUES + h];
+    for (int i = 0; i < DK; i++) {
+        s[i * DV] = fmaf(d, k[i], s[i * DV]);
+        out[i % 32] = fmaf(s[i * DV], q[i], out[i % 32]);
+    }
+    *o = fold(out, 0);
+}
+
 static void order_of_the_step(void **state)
 {
     (void)state;
-    enum { K = 64 };
-    float q[K], k[K], S[K], before[K], v = 0.3f, g = -0.2f, beta = 0.7f, o, lane[32] = {0};
-    ts_generate("normal", 7, 0, q, K, NULL);
-    ts_generate("normal:0.1", 7, 1, k, K, NULL);
-    ts_generate("normal", 7, 2, S, K, NULL);
-    for (int i = 0; i < K; i++) {
-        before[i] = S[i] * ts_exp_cr(g);
-        lane[i % 32] = fmaf(before[i], k[i], lane[i % 32]);
-    }
-    float d = (v - fold(lane, 0)) * beta, out[32] = {0};
-    ts_gdn_args a = {.T = 1,
-                     .Hk = 1,
-                     .Hv = 1,
-                     .Dk = K,
-                     .Dv = 1,
+    float *q = generated("normal", 0, TOKENS * KEYS * DK), *k = generated("normal:0.1", 1, TOKENS * KEYS * DK),
+          *v = generated("normal", 2, TOKENS * VALUES * DV), *g = generated("uniform:-1:0", 3, TOKENS * VALUES),
+          *beta = generated("uniform:0:1", 4, TOKENS * VALUES), *S = generated("normal", 5, VALUES * DK * DV),
+          *want = copied(S, VALUES * DK * DV), *o = floats(TOKENS * VALUES * DV), y;
+    ts_gdn_args a = {.T = TOKENS,
+                     .Hk = KEYS,
+                     .Hv = VALUES,
+                     .Dk = DK,
+                     .Dv = DV,
                      .q = q,
                      .k = k,
-                     .v = &v,
-                     .g = &g,
-                     .beta = &beta,
+                     .v = v,
+                     .g = g,
+                     .beta = beta,
                      .state = S,
-                     .o = &o};
+                     .o = o};
     ts_ref32.op(TS_OP_GDN_STEP_LSE, &a);
-    for (int i = 0; i < K; i++) {
-        assert_true(S[i] == fmaf(d, k[i], before[i]));
-        out[i % 32] = fmaf(S[i], q[i], out[i % 32]);
+    for (int i = 0; i < TOKENS * VALUES * DV; i++) {
+        plain_step(&a, i / (VALUES * DV), i / DV % VALUES, i % DV, want, &y);
+        assert_true(o[i] == y);
     }
-    assert_true(o == fold(out, 0));
+    same_bits(S, want, VALUES * DK * DV);
+    void *all[] = {q, k, v, g, beta, S, want, o};
+    for (int i = 0; i < 8; i++)
+        free(all[i]);
 }
 
 static void silu_with_the_nearest_exp(void **state)
 {
     (void)state;
-    enum { D = 40 };
-    float x[D], w[D], z[D], y[D], up[D];
-    ts_generate("normal", 9, 0, x, D, NULL);
-    ts_generate("normal", 9, 1, w, D, NULL);
-    ts_generate("normal:4", 9, 2, z, D, NULL);
-    ts_zip_args s = {D, z, x, up};
+    enum { D = 40, N = ROWS * D };
+    float *x = generated("normal", 9, N), *w = generated("normal", 10, D), *z = generated("normal:4", 11, N),
+          *y = floats(N), *up = floats(N);
+    ts_zip_args s = {N, z, x, up};
+    ts_gated_norm_args n = {ROWS, 1, D, 1e-6, x, w, z, y};
     ts_ref32.op(TS_OP_SWIGLU_LSE, &s);
-    ts_gated_norm_args n = {1, 1, D, 1e-6, x, w, z, y};
-    ts_rmsnorm_args r = {1, D, 0, 1e-6, x, w, x};
     ts_ref32.op(TS_OP_GATED_NORM_LSE, &n);
-    for (int i = 0; i < D; i++)
-        assert_true(up[i] == z[i] / (1 + ts_exp_cr(-z[i])) * x[i]);
-    ts_ref32.op(TS_OP_RMSNORM_LSE, &r);
-    for (int i = 0; i < D; i++)
-        assert_true(y[i] == x[i] * (z[i] / (1 + ts_exp_cr(-z[i]))));
+    for (int i = 0; i < N; i++) {
+        const float silu = z[i] / (1 + ts_exp_cr(-z[i])), r = plain_root(x + i / D * D, D);
+        assert_true(up[i] == silu * x[i] && y[i] == ((x[i] * r) * w[i % D]) * silu);
+    }
+    void *all[] = {x, w, z, y, up};
+    for (int i = 0; i < 5; i++)
+        free(all[i]);
+}
+
+enum { QUERIES = 6, CACHED = 2, CHANNELS = 72, LENGTH = 300, PARTS = 3 };
+
+/* One row of one query head against L keys, each partition's record made once and merged. */
+static void plain_attention(const float *q, const float *k, const float *v, int h, int L, float *o)
+{
+    static float w[LENGTH], acc[PARTS][CHANNELS];
+    float m[PARTS], l[PARTS] = {0}, M = -INFINITY, sum = 0;
+    memset(acc, 0, sizeof acc);
+    memset(o, 0, CHANNELS * sizeof *o);
+    for (int p = 0; p < PARTS && 128 * p < L; p++) {
+        const int hi = L < 128 * (p + 1) ? L : 128 * (p + 1);
+        m[p] = -INFINITY;
+        for (int j = 128 * p; j < hi; j++) {
+            float lane[32] = {0};
+            for (int c = 0; c < CHANNELS; c++)
+                lane[c % 32] = fmaf(q[c], k[(h / 3 * LENGTH + j) * CHANNELS + c], lane[c % 32]);
+            w[j] = fold(lane, 1) * (float)0.11;
+            m[p] = fmaxf(m[p], w[j]);
+        }
+        for (int j = 128 * p; j < hi; j++) {
+            w[j] = ts_exp_cr(w[j] - m[p]);
+            l[p] += w[j];
+            for (int c = 0; c < CHANNELS; c++)
+                acc[p][c] = fmaf(w[j], v[(h / 3 * LENGTH + j) * CHANNELS + c], acc[p][c]);
+        }
+        M = fmaxf(M, m[p]);
+    }
+    for (int p = 0; p < PARTS && 128 * p < L; p++) {
+        const float g = ts_exp_cr(m[p] - M);
+        sum = fmaf(g, l[p], sum);
+        for (int c = 0; c < CHANNELS; c++)
+            o[c] = fmaf(g, acc[p][c], o[c]);
+    }
+    for (int c = 0; c < CHANNELS; c++)
+        o[c] /= sum;
+}
+
+/* The published input's sums are exact: no other order shows in its hash. */
+static void order_of_split_attention(void **state)
+{
+    (void)state;
+    enum { T = 4 };
+    const int32_t pos[T] = {0, 130, 256, LENGTH - 1}, len[T] = {1, 131, 257, LENGTH}, table[1] = {0};
+    float *q = generated("normal", 1, T * QUERIES * CHANNELS),
+          *k = generated("normal", 2, LENGTH * CACHED * CHANNELS),
+          *v = generated("normal", 3, LENGTH * CACHED * CHANNELS), *o = floats(T * QUERIES * CHANNELS);
+    ts_attention_args a = {.T = T,
+                           .Hq = QUERIES,
+                           .Hkv = CACHED,
+                           .D = CHANNELS,
+                           .parts = PARTS,
+                           .scale = 0.11,
+                           .q = q,
+                           .pos = pos,
+                           .len = len,
+                           .kv = {.dtype = TS_KV_REAL, .page = LENGTH, .pages = 1, .table = table, .k = k, .v = v},
+                           .o = o};
+    ts_ref32.op(TS_OP_ATTENTION_LSE, &a);
+    for (int i = 0; i < T * QUERIES; i++) {
+        float want[CHANNELS];
+        plain_attention(q + i * CHANNELS, k, v, i % QUERIES, len[i / QUERIES], want);
+        same_bits(o + i * CHANNELS, want, CHANNELS);
+    }
+    void *all[] = {q, k, v, o};
+    for (int i = 0; i < 4; i++)
+        free(all[i]);
 }
 
 int main(void)
@@ -201,9 +330,11 @@ int main(void)
         cmocka_unit_test(order_of_the_norm),
         cmocka_unit_test(a_floor_under_the_norm),
         cmocka_unit_test(orders_of_the_l2norm),
+        cmocka_unit_test(plain_gates),
         cmocka_unit_test(beta_is_clamped),
         cmocka_unit_test(order_of_the_step),
         cmocka_unit_test(silu_with_the_nearest_exp),
+        cmocka_unit_test(order_of_split_attention),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

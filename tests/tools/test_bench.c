@@ -224,6 +224,7 @@ static void errors(void **state)
     fails(TS_USAGE, "K%64", "--op", "matmul_a64s8", "--shape", "1,2,3");
     fails(TS_USAGE, "has 3 dims", "--op", "matmul_a64s8", "--shape", "1,2,64,5");
     fails(TS_USAGE, "'1,x'", "--op", "rmsnorm", "--shape", "1,x");
+    fails(TS_USAGE, "'1,-1,1': N is not a whole number from 0 to", "--op", "matmul_dot32", "--shape", "1,-1,1");
     fails(TS_USAGE, "another T", "--op", "rmsnorm", "--shape", "0");
     fails(TS_USAGE, "not cache, dram or both", "--footprint", "l2", NULL, NULL);
     fails(TS_USAGE, "more than 0", "--seconds", "0", NULL, NULL);

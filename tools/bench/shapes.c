@@ -208,6 +208,8 @@ static void describe(const ts_bench_problem *p, ts_bench_shape *s)
         snprintf(s->text + at, sizeof s->text - (size_t)at, " %s", p->weights);
 }
 
+enum { MOST_DIM = 1 << 24 };
+
 /* The dims of --shape over those of s. */
 static ts_status override(const ts_bench_problem *p, const char *asked, ts_bench_shape *s, ts_error *err)
 {
@@ -217,9 +219,12 @@ static ts_status override(const ts_bench_problem *p, const char *asked, ts_bench
         char item[24];
         size_t length = strcspn(at, ",");
         snprintf(item, sizeof item, "%.*s", length < sizeof item ? (int)length : 0, at);
-        if (i == n || !ts_parse_int(item, 0, 1 << 24, &s->dim[i]))
+        if (i == n)
             return ts_fail(err, TS_USAGE, NULL, "--shape", "'%s': %s has %d dims, the first is %s", asked, op->name,
                            n, op->dim[0].name);
+        if (!ts_parse_int(item, 0, MOST_DIM, &s->dim[i]))
+            return ts_fail(err, TS_USAGE, NULL, "--shape", "'%s': %s is not a whole number from 0 to %d", asked,
+                           op->dim[i].name, MOST_DIM);
         if (at[length] == '\0')
             return TS_OK;
         at += length + 1;

@@ -266,8 +266,9 @@ typedef struct {
     int8_t *code;
 } ts_quantize_w8a8_args;
 
-/* y [T,N] from codes [T,K] and w [N,K]; sw [S]: a scale per output (S = N) or one (S = 1), S divides N. bias [N],
- * of matmul_w8a8_bias. acc [T,N]: the integer sums, of those that have them. */
+/* y [T,N] from codes [T,K] and w [N,K]; sw [S], S divides N: output n has scale sw[n mod S], so S = 1 is one for
+ * all outputs, S = N one for each, and any other S groups of outputs whose numbers are S apart. bias [N], of
+ * matmul_w8a8_bias. acc [T,N]: the integer sums, of those that have them. */
 typedef struct {
     int64_t T, N, K, S;
     double sx;

@@ -107,8 +107,8 @@ static ts_status read_dims(const source *s, ts_config *c)
     return ts_config_dims(s, dim, sizeof dim / sizeof *dim);
 }
 
-/* Every product that sizes a row fits in 31 bits, so that those that size a state or a matrix (at
- * most 2^20 or 2^24 rows) fit in 63 with their bytes. */
+/* Every product that sizes a row fits in 31 bits. So those of a row with a number of rows fit in 63 with the bytes
+ * of an element: a state and a matrix have at most MAX_DIM rows, a cache and a pass at most MAX_POSITIONS. */
 static ts_status check_products(const source *s, const ts_config *c)
 {
     const int64_t most = INT32_MAX;
