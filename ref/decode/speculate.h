@@ -54,8 +54,8 @@ typedef struct {
 
 typedef struct ts_speculator ts_speculator;
 
-/* Errors: k outside 1..TS_MAX_DRAFT or a DFlash block, a verifier that needs the drafter's law and a drafter that
- * has none to give, bad sampling parameters. Borrows g's pointers. */
+/* Errors: k outside 1..TS_MAX_DRAFT or a DFlash block, bad sampling parameters. A drafter that draws from no law
+ * proposes point masses, which every verifier takes. Borrows g's pointers. */
 ts_status ts_speculator_new(const ts_speculation *g, ts_speculator **out, ts_error *err);
 void ts_speculator_free(ts_speculator *s);
 /* Runs the prompt and emits the first token, which belongs to no round. */
