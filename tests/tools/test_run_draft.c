@@ -11,6 +11,7 @@
 
 #include "base/scratch.h"
 #include "format/json.h"
+#include "format/safetensors.h"
 #include "round.h"
 #include "tool.h"
 #include "tools/capture.h"
@@ -88,6 +89,13 @@ static void every_verifier_everywhere(void **state)
                 assert_non_null(strstr(got.err, "proposals accepted"));
                 assert_records(file, 5);
             }
+}
+
+static cJSON *loaded(const char *path)
+{
+    cJSON *o = NULL;
+    assert_int_equal(ts_json_load(path, &o, NULL), TS_OK);
+    return o;
 }
 
 static cJSON *record_of(const char *const *options)
@@ -217,6 +225,59 @@ static void records_appear_at_the_end(void **state)
     assert_int_equal(folder_count(&dir), 1);
 }
 
+/* Version 1 as a drafter: no convolutions, no selector, and its best is a point mass whatever the temperature. */
+static void write_first_dflash(void)
+{
+    char from[FOLDER_PATH];
+    ts_safetensors *all;
+    ts_tensor keep[64];
+    size_t n = 0;
+    cJSON *o = loaded(TINY "/dflash2-config.json");
+    cJSON_ReplaceItemInObject(o, "architectures", cJSON_Parse("[\"DFlashDraftModel\"]"));
+    assert_int_equal(ts_json_save(folder_file(&dir, "v1-config.json", from), o, NULL), TS_OK);
+    cJSON_Delete(o);
+    assert_int_equal(ts_safetensors_open(TINY "/dflash2.safetensors", &all, NULL), TS_OK);
+    for (size_t i = 0; i < ts_safetensors_count(all); i++) {
+        const ts_tensor *t = ts_safetensors_at(all, i);
+        if (!strstr(t->name, "conv") && !strstr(t->name, "selector"))
+            keep[n++] = *t;
+    }
+    assert_int_equal(ts_safetensors_write(folder_file(&dir, "v1.safetensors", from), keep, n, NULL, 0, NULL),
+                     TS_OK);
+    ts_safetensors_close(all);
+}
+
+static ts_status point_masses(void *user, const ts_round *r, ts_error *err)
+{
+    (void)user;
+    (void)err;
+    assert_int_equal(r->slots, 0);
+    for (int i = 0; i < r->k; i++)
+        assert_true(r->q_d[i] == 1);
+    return TS_OK;
+}
+
+static void the_first_dflash(void **state)
+{
+    (void)state;
+    char model[FOLDER_PATH], file[2][FOLDER_PATH], *text[2];
+    size_t size[2];
+    write_first_dflash();
+    folder_file(&dir, "v1.safetensors", model);
+    const char *const engine[] = {"fast", "ref32"};
+    for (int i = 0; i < 2; i++) {
+        folder_file(&dir, engine[i], file[i]);
+        assert_fine(RUN("8", "--draft", "dflash2", "--draft-model", model, "--engine", engine[i], "--verify",
+                        "ratio", "--temperature", "0.8", "--rounds", file[i]));
+        assert_int_equal(ts_rounds_load(file[i], point_masses, NULL, NULL), TS_OK);
+        assert_int_equal(ts_read_file(file[i], &text[i], &size[i], NULL), TS_OK);
+    }
+    assert_int_equal(size[0], size[1]);
+    assert_memory_equal(text[0], text[1], size[0]);
+    free(text[0]);
+    free(text[1]);
+}
+
 /* touchstone quantize takes drafters along; codes without the config beside them are named. */
 static void quantised_drafters(void **state)
 {
@@ -241,7 +302,6 @@ static void quantised_drafters(void **state)
     folder_remove(&inner);
 }
 
-/* Near the end of the model's positions rounds get shorter, as the error without a drafter says. */
 static void too_many_tokens(void **state)
 {
     (void)state;
@@ -254,8 +314,8 @@ int main(void)
         cmocka_unit_test(every_verifier_everywhere), cmocka_unit_test(fast_is_ref32),
         cmocka_unit_test(states_are_hashed),         cmocka_unit_test(options_that_do_not_go_together),
         cmocka_unit_test(drafters_that_are_none),    cmocka_unit_test(records_that_cannot_be_written),
-        cmocka_unit_test(records_appear_at_the_end), cmocka_unit_test(quantised_drafters),
-        cmocka_unit_test(too_many_tokens),
+        cmocka_unit_test(records_appear_at_the_end), cmocka_unit_test(the_first_dflash),
+        cmocka_unit_test(quantised_drafters),        cmocka_unit_test(too_many_tokens),
     };
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }
