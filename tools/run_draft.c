@@ -176,7 +176,7 @@ ts_status ts_run_draft_generate(ts_run_draft *d, ts_session *s, const ts_samplin
                         .user = &l};
     status = ts_verifier_of(d->verify, &g.verifier, err);
     if (!status)
-        status = ts_rounds_open(s->weights, d->weights, &o, (int)d->k, &d->engine, err);
+        status = ts_rounds_open(s->weights, d->weights, &o, &d->engine, err);
     if (status)
         return status;
     g.engine = ts_rounds_engine(d->engine);

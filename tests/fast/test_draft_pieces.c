@@ -14,7 +14,7 @@ static ts_rounds *open_wide(const models *m, const ts_weights *drafter, const ch
                                  .poison = true};
     ts_rounds *r = NULL;
     ts_error err = {0};
-    must(ts_rounds_open(m->target, drafter, &o, 1, &r, &err), &err);
+    must(ts_rounds_open(m->target, drafter, &o, &r, &err), &err);
     return r;
 }
 
