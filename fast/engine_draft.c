@@ -103,12 +103,13 @@ static ts_status context_piece(ts_engine *e, const float *taps, int64_t T, ts_er
 
 ts_status ts_engine_dflash_context(ts_engine *e, const float *taps, int64_t T, ts_error *err)
 {
-    const int64_t width = e->w->fc.K;
+    const int64_t width = e->w->fc.K, ring = e->pages * TS_PAGE;
+    const int64_t most = ring < TS_PIECE ? ring : TS_PIECE; /* rows that threads store at once have places apart */
     ts_status status = ts_engine_check_room(e, T, err);
     if (!status)
         status = check_finite(e, taps, T * width, err);
-    for (int64_t t = 0; t < T && !status; t += TS_PIECE)
-        status = context_piece(e, taps + t * width, T - t < TS_PIECE ? T - t : TS_PIECE, err);
+    for (int64_t t = 0; t < T && !status; t += most)
+        status = context_piece(e, taps + t * width, T - t < most ? T - t : most, err);
     return status;
 }
 

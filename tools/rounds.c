@@ -26,6 +26,12 @@ static ts_status forward(void *ctx, const int32_t *ids, int64_t T, int64_t rows,
     return t->ref->forward_taps(t->model, t->state, ids, T, rows, logits, taps, err);
 }
 
+static ts_status keep(void *ctx, int64_t rows, ts_error *err)
+{
+    const side *t = &((ts_rounds *)ctx)->target;
+    return t->ref->state_keep(t->model, t->state, rows, err);
+}
+
 static ts_status rewind_target(void *ctx, int64_t pos, ts_error *err)
 {
     const side *t = &((ts_rounds *)ctx)->target;
@@ -74,6 +80,11 @@ static ts_status fast_forward(void *ctx, const int32_t *ids, int64_t T, int64_t 
                               const ts_taps *taps, ts_error *err)
 {
     return ts_engine_forward_taps(((ts_rounds *)ctx)->target.engine, ids, T, rows, logits, taps, err);
+}
+
+static ts_status fast_keep(void *ctx, int64_t rows, ts_error *err)
+{
+    return ts_engine_keep(((ts_rounds *)ctx)->target.engine, rows, err);
 }
 
 static ts_status fast_rewind_target(void *ctx, int64_t pos, ts_error *err)
@@ -131,12 +142,13 @@ static void close_side(side *s)
 }
 
 static ts_status open_ref(ts_rounds *r, const ts_weights *target, const ts_weights *drafter,
-                          const ts_runner_options *o, int k, ts_error *err)
+                          const ts_runner_options *o, ts_error *err)
 {
     const ts_ref *ref = strcmp(o->engine, "ref64") == 0 ? &ts_ref64 : &ts_ref32;
     r->engine = (ts_round_engine){.ctx = r,
                                   .dtype = ref->dtype,
                                   .forward = forward,
+                                  .keep = keep,
                                   .rewind = rewind_target,
                                   .mtp = mtp,
                                   .mtp_rewind = rewind_drafter,
@@ -145,19 +157,18 @@ static ts_status open_ref(ts_rounds *r, const ts_weights *target, const ts_weigh
                                   .candidates = candidates,
                                   .scores = scores};
     ts_status status = open_side(&r->target, ref, target, o, err);
-    if (!status)
-        status = open_side(&r->drafter, ref, drafter, o, err);
-    return status ? status : ref->state_keep(r->target.model, r->target.state, k + 1, err);
+    return status ? status : open_side(&r->drafter, ref, drafter, o, err);
 }
 
 static ts_status open_fast(ts_rounds *r, const ts_weights *target, const ts_weights *drafter,
-                           const ts_runner_options *o, int k, ts_error *err)
+                           const ts_runner_options *o, ts_error *err)
 {
     const ts_engine_options e = {
         .threads = o->threads, .capacity = o->capacity, .page_seed = o->page_seed, .poison = o->poison};
     r->engine = (ts_round_engine){.ctx = r,
                                   .dtype = TS_F32,
                                   .forward = fast_forward,
+                                  .keep = fast_keep,
                                   .rewind = fast_rewind_target,
                                   .mtp = fast_mtp,
                                   .mtp_rewind = fast_rewind_drafter,
@@ -168,12 +179,10 @@ static ts_status open_fast(ts_rounds *r, const ts_weights *target, const ts_weig
     if (o->threads < 1)
         return ts_fail(err, TS_USAGE, NULL, "--threads", "%d is less than 1", o->threads);
     ts_status status = ts_engine_new(target, o->profile, &e, &r->target.engine, err);
-    if (!status)
-        status = ts_engine_new_drafter(drafter, r->target.engine, &r->drafter.engine, err);
-    return status ? status : ts_engine_keep(r->target.engine, k + 1, err);
+    return status ? status : ts_engine_new_drafter(drafter, r->target.engine, &r->drafter.engine, err);
 }
 
-ts_status ts_rounds_open(const ts_weights *target, const ts_weights *drafter, const ts_runner_options *o, int k,
+ts_status ts_rounds_open(const ts_weights *target, const ts_weights *drafter, const ts_runner_options *o,
                          ts_rounds **out, ts_error *err)
 {
     ts_status status = ts_runner_check_engine(o->engine, err);
@@ -182,8 +191,8 @@ ts_status ts_rounds_open(const ts_weights *target, const ts_weights *drafter, co
     ts_rounds *r = calloc(1, sizeof *r);
     if (!r)
         return ts_no_memory(err, sizeof *r);
-    status = strcmp(o->engine, "fast") == 0 ? open_fast(r, target, drafter, o, k, err)
-                                            : open_ref(r, target, drafter, o, k, err);
+    status = strcmp(o->engine, "fast") == 0 ? open_fast(r, target, drafter, o, err)
+                                            : open_ref(r, target, drafter, o, err);
     if (status)
         ts_rounds_close(r);
     else

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "config/draft.h"
 
@@ -121,16 +122,29 @@ static ts_status open_record(ts_run_draft *d, ts_error *err)
     d->list = cJSON_CreateArray();
     if (!d->list)
         return ts_no_memory(err, sizeof *d->list);
-    d->file = d->rounds ? fopen(d->rounds, "w") : NULL;
-    return d->rounds && !d->file ? ts_fail(err, TS_BAD, d->rounds, NULL, "%s", strerror(errno)) : TS_OK;
+    ts_status status = d->rounds ? ts_out_open(&d->out, d->rounds, err) : TS_OK;
+    if (status || !d->rounds)
+        return status;
+    const int fd = dup(d->out.fd);
+    d->file = fd < 0 ? NULL : fdopen(fd, "w");
+    if (d->file)
+        return TS_OK;
+    status = ts_fail(err, TS_BAD, d->rounds, NULL, "cannot write: %s", strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return ts_out_close(&d->out, status, err);
 }
 
-/* A full disk may show only now. */
-static ts_status close_record(ts_run_draft *d, ts_error *err)
+/* status TS_OK: the file appears under its name. A full disk may show only now. */
+static ts_status close_record(ts_run_draft *d, ts_status status, ts_error *err)
 {
     FILE *f = d->file;
     d->file = NULL;
-    return f && fclose(f) ? ts_fail(err, TS_BAD, d->rounds, NULL, "%s", strerror(errno)) : TS_OK;
+    if (!f)
+        return status;
+    if (fclose(f) && !status)
+        status = ts_fail(err, TS_BAD, d->rounds, NULL, "cannot write: %s", strerror(errno));
+    return ts_out_close(&d->out, status, err);
 }
 
 ts_status ts_run_draft_generate(ts_run_draft *d, ts_session *s, const ts_sampling *sampling,
@@ -162,15 +176,13 @@ ts_status ts_run_draft_generate(ts_run_draft *d, ts_session *s, const ts_samplin
                         .user = &l};
     status = ts_verifier_of(d->verify, &g.verifier, err);
     if (!status)
-        status = ts_rounds_open(s->weights, d->weights, &o, (int)d->k, &d->engine, err);
+        status = ts_rounds_open(s->weights, d->weights, &o, &d->engine, err);
     if (status)
         return status;
     g.engine = ts_rounds_engine(d->engine);
     status = d->along ? ts_speculate_along(&g, s->ids, s->n_ids, d->guide, d->n_guide, out, err)
                       : ts_speculate_ids(&g, s->ids, s->n_ids, out, err);
-    if (!status)
-        status = d->failed;
-    return status ? status : close_record(d, err);
+    return close_record(d, status ? status : d->failed, err);
 }
 
 void ts_run_draft_json(const ts_run_draft *d, cJSON *o)
@@ -202,8 +214,7 @@ void ts_run_draft_report(const ts_run_draft *d)
 
 void ts_run_draft_close(ts_run_draft *d)
 {
-    if (d->file)
-        fclose(d->file);
+    close_record(d, TS_BAD, NULL);
     ts_rounds_close(d->engine);
     ts_weights_free(d->weights);
     cJSON_Delete(d->list);

@@ -4,6 +4,7 @@
 
 #include <cjson/cJSON.h>
 #include <stdio.h>
+#include "format/file.h"
 #include "rounds.h"
 #include "session.h"
 
@@ -17,7 +18,8 @@ typedef struct {
     ts_rounds *engine;
     ts_round *guide; /* of --along */
     size_t n_guide;
-    FILE *file;  /* of --rounds */
+    ts_out out;  /* of --rounds */
+    FILE *file;  /* on it */
     cJSON *list; /* of the records */
     int64_t n, proposed, accepted, emitted;
     ts_status failed; /* of a record, explained by err */

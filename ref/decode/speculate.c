@@ -163,6 +163,8 @@ ts_status ts_speculator_prefill(ts_speculator *s, const int32_t *prompt, size_t 
         if (!status)
             status = ts_drafter_absorb(&s->drafter, s->ids, s->n, T, &s->taps, err);
     }
+    if (!status)
+        status = e->keep(e->ctx, g->k + 1, err);
     return status || g->max_new == 0 ? status : first(s, err);
 }
 

@@ -20,8 +20,10 @@ typedef struct {
     ts_dtype dtype; /* TS_F32 or TS_F64 */
     ts_status (*forward)(void *ctx, const int32_t *ids, int64_t T, int64_t rows, void *logits, const ts_taps *taps,
                          ts_error *err);
-    ts_status (*rewind)(void *ctx, int64_t pos,
-                        ts_error *err); /* to a row of the last pass of at most k + 1 rows */
+    /* From now on a pass of at most so many rows can be undone in part. A prompt is run before, as plain generation
+     * runs it: what can be undone goes token by token, which some profiles' prefill does not. */
+    ts_status (*keep)(void *ctx, int64_t rows, ts_error *err);
+    ts_status (*rewind)(void *ctx, int64_t pos, ts_error *err); /* to a row of the last such pass */
 
     ts_status (*mtp)(void *ctx, const int32_t *ids, const void *hidden, int64_t T, void *logits, void *out,
                      ts_error *err);
@@ -54,8 +56,8 @@ typedef struct {
 
 typedef struct ts_speculator ts_speculator;
 
-/* Errors: k outside 1..TS_MAX_DRAFT or a DFlash block, a verifier that needs the drafter's law and a drafter that
- * has none to give, bad sampling parameters. Borrows g's pointers. */
+/* Errors: k outside 1..TS_MAX_DRAFT or a DFlash block, bad sampling parameters. A drafter that draws from no law
+ * proposes point masses, which every verifier takes. Borrows g's pointers. */
 ts_status ts_speculator_new(const ts_speculation *g, ts_speculator **out, ts_error *err);
 void ts_speculator_free(ts_speculator *s);
 /* Runs the prompt and emits the first token, which belongs to no round. */

@@ -43,18 +43,29 @@ static inline void free_models(models *m)
     ts_weights_free(m->target);
 }
 
-static inline ts_rounds *open_rounds(const models *m, const ts_weights *drafter, const char *engine,
-                                     int64_t capacity, int k)
+static inline ts_rounds *open_as(const models *m, const ts_weights *drafter, const char *engine,
+                                 const char *profile, int64_t capacity)
 {
     const ts_runner_options o = {.engine = engine,
-                                 .profile = ts_profile_find(strcmp(engine, "ref64") == 0 ? "exact" : "ts"),
+                                 .profile = ts_profile_find(profile),
                                  .capacity = capacity,
                                  .threads = 1,
                                  .page_seed = 7,
                                  .poison = true};
     ts_rounds *r = NULL;
     ts_error err = {0};
-    must(ts_rounds_open(m->target, drafter, &o, k, &r, &err), &err);
+    must(ts_rounds_open(m->target, drafter, &o, &r, &err), &err);
+    return r;
+}
+
+/* Of passes of at most k + 1 rows any may stay, from the first on. */
+static inline ts_rounds *open_rounds(const models *m, const ts_weights *drafter, const char *engine,
+                                     int64_t capacity, int k)
+{
+    ts_rounds *r = open_as(m, drafter, engine, strcmp(engine, "ref64") == 0 ? "exact" : "ts", capacity);
+    const ts_round_engine *e = ts_rounds_engine(r);
+    ts_error err = {0};
+    must(e->keep(e->ctx, k + 1, &err), &err);
     return r;
 }
 

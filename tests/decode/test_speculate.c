@@ -27,6 +27,12 @@ static ts_status forward(void *ctx, const int32_t *ids, int64_t T, int64_t rows,
     return e->forward(e->ctx, ids, T, rows, logits, taps, err);
 }
 
+static ts_status keep(void *ctx, int64_t rows, ts_error *err)
+{
+    const ts_round_engine *e = ((puppet *)ctx)->inner;
+    return e->keep(e->ctx, rows, err);
+}
+
 static ts_status rewind_target(void *ctx, int64_t pos, ts_error *err)
 {
     const ts_round_engine *e = ((puppet *)ctx)->inner;
@@ -82,6 +88,7 @@ static ts_round_engine strings(puppet *p)
     return (ts_round_engine){.ctx = p,
                              .dtype = TS_F32,
                              .forward = forward,
+                             .keep = keep,
                              .rewind = rewind_target,
                              .mtp = mtp,
                              .mtp_rewind = mtp_rewind,
@@ -272,6 +279,39 @@ static void rounds_shrink_before_the_capacity(void **state)
     end(&p);
 }
 
+/* torch's delta rule has a form of its own for more than one token: a prompt no longer than a round takes it, too.
+ */
+static void a_short_prompt_is_run_as_plain_generation_does(void **state)
+{
+    const fixture *f = *state;
+    enum { K = 3 };
+    for (int64_t n = 1; n <= K + 2; n++) {
+        ts_error err = {0};
+        ts_speculator *s = NULL;
+        ts_rounds *plain = open_as(&f->m, f->m.mtp, "ref32", "hf", N),
+                  *r = open_as(&f->m, f->m.mtp, "ref32", "hf", N);
+        const ts_round_engine *e = ts_rounds_engine(plain);
+        const ts_speculation how = {.engine = ts_rounds_engine(r),
+                                    .target = &f->m.target->cfg,
+                                    .drafter = &f->m.mtp->cfg,
+                                    .verifier = TS_VERIFY_GREEDY,
+                                    .k = K,
+                                    .capacity = N,
+                                    .sampling = ts_sampling_default(),
+                                    .max_new = 1};
+        must(e->forward(e->ctx, f->ids, n, 0, NULL, &(ts_taps){0}, &err), &err);
+        must(ts_speculator_new(&how, &s, &err), &err);
+        must(ts_speculator_prefill(s, f->ids, (size_t)n, &err), &err);
+        ts_trace *a = state_of(r), *b = state_of(plain);
+        assert_same_state(a, b, "cache.");
+        ts_trace_free(a);
+        ts_trace_free(b);
+        ts_speculator_free(s);
+        ts_rounds_close(r);
+        ts_rounds_close(plain);
+    }
+}
+
 static void bad_requests_are_refused(void **state)
 {
     const fixture *f = *state;
@@ -369,8 +409,11 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(states_are_those_of_plain_decoding),  cmocka_unit_test(stop_ids_and_budgets_cut_a_round),
-        cmocka_unit_test(rounds_shrink_before_the_capacity),   cmocka_unit_test(bad_requests_are_refused),
+        cmocka_unit_test(states_are_those_of_plain_decoding),
+        cmocka_unit_test(stop_ids_and_budgets_cut_a_round),
+        cmocka_unit_test(rounds_shrink_before_the_capacity),
+        cmocka_unit_test(a_short_prompt_is_run_as_plain_generation_does),
+        cmocka_unit_test(bad_requests_are_refused),
         cmocka_unit_test(a_row_without_a_law_fails_the_round),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

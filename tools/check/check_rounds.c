@@ -77,7 +77,7 @@ static ts_status speculate(const rounds_case *x, const prompt *p, const char *en
     const ts_runner_options o = options(x, p, engine);
     *record = (lines){0};
     *out = (ts_generated){0};
-    ts_status status = ts_rounds_open(x->target, x->drafter, &o, k, &r, err);
+    ts_status status = ts_rounds_open(x->target, x->drafter, &o, &r, err);
     if (!status && !(record->f = open_memstream(&record->text, &record->n)))
         status = ts_no_memory(err, sizeof *record);
     if (!status) {

@@ -143,7 +143,7 @@ static ts_status run(const golden *g, const char *prompt, int k, comparison *c, 
                                  .capacity = (int64_t)n + BUDGET + k + 1,
                                  .threads = 1};
     if (!s)
-        s = ts_rounds_open(g->target, g->drafter, &o, k, &r, err);
+        s = ts_rounds_open(g->target, g->drafter, &o, &r, err);
     if (!s) {
         ts_speculation x = {.engine = ts_rounds_engine(r),
                             .target = &g->target->cfg,

@@ -125,8 +125,7 @@ static ts_status check_products(const source *s, const ts_config *c)
     return TS_OK;
 }
 
-/* The rope object, under its present or its older name; NULL if there is neither. */
-static ts_status find_rope(const source *s, const cJSON **rope)
+ts_status ts_config_rope(const source *s, const cJSON **rope)
 {
     *rope = item(s->text, "rope_parameters");
     const char *key = "rope_parameters";
@@ -156,7 +155,7 @@ static ts_status read_rope(const source *s, ts_config *c)
 {
     const cJSON *rope;
     double partial = 0;
-    ts_status status = find_rope(s, &rope);
+    ts_status status = ts_config_rope(s, &rope);
     if (status != TS_OK)
         return status;
     /* A top-level copy of a key may be stale: the rope object wins. */

@@ -81,11 +81,18 @@ static ts_status check_switches(const source *s)
 
 static ts_status read_rope(const source *s, ts_config *c)
 {
-    const cJSON *rope = item(s->root, "rope_parameters"), *from = item(rope, "rope_theta") ? rope : s->root;
-    const char *type = cJSON_GetStringValue(item(rope, "rope_type"));
-    if (type != NULL && strcmp(type, "default") != 0)
-        return bad(s, "rope_type", "only \"default\" is supported");
-    ts_status status = ts_json_double(s->file, from, "rope_theta", &c->theta, s->err);
+    const cJSON *rope;
+    double partial = 1;
+    ts_status status = ts_config_rope(s, &rope);
+    if (status != TS_OK)
+        return status;
+    const cJSON *from = item(rope, "partial_rotary_factor") != NULL ? rope : s->root;
+    status = ts_json_opt_double(s->file, from, "partial_rotary_factor", &partial, s->err);
+    if (status == TS_OK && (partial < 1 || partial > 1))
+        return bad(s, "partial_rotary_factor", "other than 1 is not supported");
+    from = item(rope, "rope_theta") != NULL ? rope : s->root;
+    if (status == TS_OK)
+        status = ts_json_double(s->file, from, "rope_theta", &c->theta, s->err);
     if (status == TS_OK && !(c->theta > 1))
         return bad(s, "rope_theta", "must be greater than 1");
     c->R = c->D;
@@ -195,6 +202,9 @@ static ts_status read_eps(const source *s, ts_config *c)
 static ts_status read_config(const source *s, const ts_config *target, ts_config *c)
 {
     bool selects = false, sliding = false;
+    const cJSON *own = item(s->root, "dflash_config");
+    if (own != NULL && !cJSON_IsObject(own))
+        return bad(s, "dflash_config", "must be an object");
     ts_status status = read_architecture(s, &selects);
     if (status == TS_OK)
         status = read_dims(s, c);

@@ -29,6 +29,10 @@ ts_status ts_config_layer_list(const ts_config_source *s, const cJSON *list, ts_
 /* A name that may be absent, else is one of two. */
 ts_status ts_config_name(const ts_config_source *s, const char *key, const char *one, const char *other);
 
+/* The object of rotary parameters, under its present or its older name, NULL if there is neither. TS_BAD: another
+ * kind than "default". */
+ts_status ts_config_rope(const ts_config_source *s, const cJSON **rope);
+
 /* What Kimi-Linear has in place of Qwen's dims, rope and layers. */
 ts_status ts_config_kimi(const ts_config_source *s, ts_config *c);
 /* Experts, after dims and layers. */

@@ -1,8 +1,10 @@
 /* A DFlash drafter's tensors. */
+#include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "config/bind.h"
 #include "config/draft.h"
 #include "config/gguf_config.h"
@@ -193,12 +195,15 @@ static ts_status read_config(loader *l, const char *path, const ts_weights *targ
 static ts_status load(loader *l, const ts_weights *target, const char *path, ts_error *err)
 {
     char beside[PATH];
+    struct stat st;
     ts_status status = TS_OK;
     if (path == NULL)
         status = ts_draft_beside(target, "dflash2.safetensors", beside, sizeof beside, err);
     if (status != TS_OK)
         return status;
     snprintf(l->w->path, sizeof l->w->path, "%s", path != NULL ? path : beside);
+    if (stat(l->w->path, &st) != 0)
+        return ts_fail(err, TS_BAD, l->w->path, NULL, "cannot open: %s", strerror(errno));
     const bool gguf = ts_gguf_is(l->w->path);
     status = gguf ? TS_OK : read_config(l, l->w->path, target);
     if (status == TS_OK)

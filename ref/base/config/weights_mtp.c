@@ -15,6 +15,20 @@ static const struct {
     bool folded;
 } naming[] = {{"mtp.", false}, {"language_model.mtp.", true}};
 
+/* Nothing of the head may be left: one with parts that this one lacks is another function. */
+static ts_status check_extras(const ts_binder *b, const char *prefix)
+{
+    for (size_t i = 0; i < ts_checkpoint_count(b->ckpt); i++) {
+        const ts_tensor *t = ts_checkpoint_at(b->ckpt, i);
+        bool used = strncmp(t->name, prefix, strlen(prefix)) != 0;
+        for (size_t k = 0; k < b->n_used && !used; k++)
+            used = b->used[k] == t;
+        if (!used)
+            return ts_fail(b->err, TS_BAD, b->path, t->name, "the head has no such tensor");
+    }
+    return TS_OK;
+}
+
 static ts_status bind_hf(ts_binder *b, const ts_weights *target, ts_weights *w)
 {
     char name[64];
@@ -26,7 +40,8 @@ static ts_status bind_hf(ts_binder *b, const ts_weights *target, ts_weights *w)
         if (ts_checkpoint_find(b->ckpt, name, NULL) == NULL)
             continue;
         w->folded = naming[i].folded;
-        return ts_bind_mtp(b, naming[i].prefix, 0, target, w);
+        ts_status status = ts_bind_mtp(b, naming[i].prefix, 0, target, w);
+        return status == TS_OK ? check_extras(b, naming[i].prefix) : status;
     }
     return ts_fail(b->err, TS_BAD, b->path, "mtp.norm.weight", "missing: no head of multi-token prediction");
 }
