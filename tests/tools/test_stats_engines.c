@@ -53,11 +53,7 @@ static void faithful(ts_round_engine *e)
 
 typedef void spoiler(ts_round_engine *e);
 
-typedef struct {
-    models m;
-    ts_tokenizer *tokenizer;
-    cJSON *prompts;
-} fixture;
+enum { PROMPTS = 10 };
 
 typedef struct {
     ts_stat_record *record;
@@ -65,6 +61,14 @@ typedef struct {
     ts_round round[TOKENS]; /* of this prompt */
     size_t n;
 } collector;
+
+typedef struct {
+    models m;
+    ts_tokenizer *tokenizer;
+    cJSON *prompts;
+    collector right[PROMPTS]; /* the engine as it is */
+    ts_stat_record record;
+} fixture;
 
 static int collect(void *user, const ts_round *r)
 {
@@ -117,18 +121,16 @@ static void run_prompt(const fixture *f, const cJSON *one, spoiler *spoil, const
 /* The engine as it is, and spoilt, on every prompt. */
 static ts_match compare(const fixture *f, spoiler *spoil, const ts_config *drafter, bool led)
 {
-    static collector right, other;
+    static collector other;
     ts_match m;
     ts_error err = {0};
-    ts_stat_record a = {.path = "right"}, b = {.path = "other"};
-    for (const cJSON *one = f->prompts->child; one; one = one->next) {
-        right = (collector){.record = &a, .prompt = one->string};
+    ts_stat_record b = {.path = "other"};
+    for (int i = 0; i < PROMPTS; i++) {
+        const cJSON *one = cJSON_GetArrayItem(f->prompts, i);
         other = (collector){.record = &b, .prompt = one->string};
-        run_prompt(f, one, faithful, &f->m.dflash->cfg, NULL, &right);
-        run_prompt(f, one, spoil, drafter, led ? &right : NULL, &other);
+        run_prompt(f, one, spoil, drafter, led ? &f->right[i] : NULL, &other);
     }
-    must(ts_match_records(&a, &b, 0.01, (double)NAN, &m, &err), &err);
-    ts_stat_free(&a);
+    must(ts_match_records(&f->record, &b, 0.01, (double)NAN, &m, &err), &err);
     ts_stat_free(&b);
     return m;
 }
@@ -178,6 +180,12 @@ static int setup(void **state)
     f.m = load_models(TINY);
     must(ts_tokenizer_open(TINY "/tokenizer.json", &f.tokenizer, &err), &err);
     must(ts_json_load("golden/external/spec-greedy-dflash7.json", &f.prompts, &err), &err);
+    f.record.path = "right";
+    for (int i = 0; i < PROMPTS; i++) {
+        const cJSON *one = cJSON_GetArrayItem(f.prompts, i);
+        f.right[i] = (collector){.record = &f.record, .prompt = one->string};
+        run_prompt(&f, one, faithful, &f.m.dflash->cfg, NULL, &f.right[i]);
+    }
     *state = &f;
     return 0;
 }
@@ -185,6 +193,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     fixture *f = *state;
+    ts_stat_free(&f->record);
     free_models(&f->m);
     ts_tokenizer_close(f->tokenizer);
     cJSON_Delete(f->prompts);
