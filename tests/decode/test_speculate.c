@@ -358,8 +358,12 @@ static ts_status stay(void *ctx, int64_t pos, ts_error *err)
 static void a_row_without_a_law_fails_the_round(void **state)
 {
     (void)state;
-    const ts_round_engine e = {
-        .dtype = TS_F64, .forward = forward_broken, .rewind = stay, .mtp = mtp_flat, .mtp_rewind = stay};
+    const ts_round_engine e = {.dtype = TS_F64,
+                               .forward = forward_broken,
+                               .keep = stay,
+                               .rewind = stay,
+                               .mtp = mtp_flat,
+                               .mtp_rewind = stay};
     const ts_config c = {.V = 4, .C = 1, .draft = TS_DRAFT_MTP};
     const ts_filter64 wide = {.temperature = 1, .top_p = 1};
     const ts_speculation g = {.engine = &e,
