@@ -346,6 +346,27 @@ static void rounds_that_cannot_be_followed(void **state)
     free(text);
 }
 
+/* What quantize would add to. */
+static void a_config_that_is_no_object(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"config.json",
+                                        "tokenizer.json",
+                                        "model.safetensors.index.json",
+                                        "model-00001-of-00002.safetensors",
+                                        "model-00002-of-00002.safetensors",
+                                        "mtp.safetensors"};
+    char out[FOLDER_PATH];
+    folder_empty(&dir);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        copy(names[i]);
+    folder_text(&dir, "mtp-config.json", "[]");
+    folder_file(&dir, "out", out);
+    const int code = capture_run(&got, ts_cmd_quantize, "quantize", "--model", dir.path, "-o", out, NULL);
+    assert_refused(code, TS_BAD, "mtp-config.json: must be a JSON object");
+    assert_int_equal(access(out, F_OK), -1);
+}
+
 static void too_many_tokens(void **state)
 {
     (void)state;
@@ -355,17 +376,12 @@ static void too_many_tokens(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_verifier_everywhere),
-        cmocka_unit_test(fast_is_ref32),
-        cmocka_unit_test(states_are_hashed),
-        cmocka_unit_test(options_that_do_not_go_together),
-        cmocka_unit_test(drafters_that_are_none),
-        cmocka_unit_test(records_that_cannot_be_written),
-        cmocka_unit_test(records_appear_at_the_end),
-        cmocka_unit_test(the_first_dflash),
-        cmocka_unit_test(quantised_drafters),
-        cmocka_unit_test(too_many_tokens),
-        cmocka_unit_test(rounds_that_cannot_be_followed),
+        cmocka_unit_test(every_verifier_everywhere), cmocka_unit_test(fast_is_ref32),
+        cmocka_unit_test(states_are_hashed),         cmocka_unit_test(options_that_do_not_go_together),
+        cmocka_unit_test(drafters_that_are_none),    cmocka_unit_test(records_that_cannot_be_written),
+        cmocka_unit_test(records_appear_at_the_end), cmocka_unit_test(the_first_dflash),
+        cmocka_unit_test(quantised_drafters),        cmocka_unit_test(a_config_that_is_no_object),
+        cmocka_unit_test(too_many_tokens),           cmocka_unit_test(rounds_that_cannot_be_followed),
     };
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }
