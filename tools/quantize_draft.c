@@ -137,6 +137,12 @@ static ts_status write_config(const job *q, const char *from, const char *to)
     if (status)
         return status;
     config = config ? config : cJSON_CreateObject();
+    if (!cJSON_IsObject(config)) {
+        status = config ? ts_fail(q->err, TS_BAD, from, NULL, "must be a JSON object")
+                        : ts_no_memory(q->err, sizeof(cJSON));
+        cJSON_Delete(config);
+        return status;
+    }
     if (cJSON_GetObjectItemCaseSensitive(config, "quantization")) {
         cJSON_Delete(config);
         return ts_fail(q->err, TS_BAD, from, "quantization", "the drafter is quantised already");

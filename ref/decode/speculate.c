@@ -285,13 +285,28 @@ ts_status ts_speculator_round(ts_speculator *s, int k, ts_round *out, ts_error *
     return hand_out(s, commit(s, &r, err), &r, out);
 }
 
+/* Can the stream go on with what this round emitted? */
+static ts_status check_outcome(const ts_speculator *s, const ts_round *r, ts_error *err)
+{
+    const int64_t V = s->g->target->V;
+    if (r->n != (int64_t)s->n - 1 || r->anchor != s->ids[s->n - 1])
+        return ts_fail(err, TS_BAD, NULL, "round", "is of token %d at %lld, the stream is at token %d at %lld",
+                       (int)r->anchor, (long long)r->n, (int)s->ids[s->n - 1], (long long)s->n - 1);
+    if (r->n_emitted < 1)
+        return ts_fail(err, TS_BAD, NULL, "round", "that at %lld emitted nothing", (long long)r->n);
+    for (int i = 0; i < r->n_emitted; i++)
+        if (r->emitted[i] < 0 || r->emitted[i] >= V)
+            return ts_fail(err, TS_BAD, NULL, "round", "that at %lld emitted id %d, the vocabulary has 0..%lld",
+                           (long long)r->n, (int)r->emitted[i], (long long)V - 1);
+    return TS_OK;
+}
+
 ts_status ts_speculator_follow(ts_speculator *s, const ts_round *outcome, ts_round *out, ts_error *err)
 {
     ts_round r, other = *outcome;
-    if (outcome->n != (int64_t)s->n - 1 || outcome->anchor != s->ids[s->n - 1])
-        return ts_fail(err, TS_BAD, NULL, "round", "is of token %d at %lld, the stream is at token %d at %lld",
-                       (int)outcome->anchor, (long long)outcome->n, (int)s->ids[s->n - 1], (long long)s->n - 1);
-    ts_status status = judge(s, outcome->k, &r, err);
+    ts_status status = check_outcome(s, outcome, err);
+    if (!status)
+        status = judge(s, outcome->k, &r, err);
     if (status)
         return status;
     emit_round(s, &other);

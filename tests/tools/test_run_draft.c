@@ -302,6 +302,71 @@ static void quantised_drafters(void **state)
     folder_remove(&inner);
 }
 
+/* The first record of a run with this in place of a member's value: cJSON would print its numbers otherwise. */
+static void write_changed(const char *record, const char *key, const char *value)
+{
+    char line[1 << 14];
+    const char *at = strstr(record, key), *from = at ? at + strlen(key) : NULL;
+    assert_non_null(from);
+    const char *end = *from == '[' ? strchr(from, ']') + 1 : from + strcspn(from, ",}");
+    const int rest = (int)strcspn(end, "\n");
+    const int n = snprintf(line, sizeof line, "%.*s%s%.*s\n", (int)(from - record), record, value, rest, end);
+    assert_true(n > 0 && (size_t)n < sizeof line);
+    folder_text(&dir, "along.jsonl", line);
+}
+
+static void rounds_that_cannot_be_followed(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *draft, *key, *value, *text;
+    } bad[] = {
+        {"[18,1337,860]", "\"emitted\":", "[]", "round: that at 1 emitted nothing"},
+        {"[18,1337,860]", "\"emitted\":", "[1]", "is not how d_1..d_a and final begin"},
+        {"[18,4096,860]", "\"emitted\":", "[18,4096,772]", "emitted id 4096, the vocabulary has 0..2047"},
+        {"[18,1337,860]", "\"anchor\":", "99999", "id 99999"},
+        {"[18,1337,860]", "\"n\":", "7", "round: is of token"},
+    };
+    char file[FOLDER_PATH], *text;
+    size_t size;
+    folder_file(&dir, "along.jsonl", file);
+    assert_fine(run("int", "6", (const char *const[]){"--draft", "mtp", "--rounds", file, NULL}));
+    assert_int_equal(ts_read_file(file, &text, &size, NULL), TS_OK);
+    assert_non_null(strstr(text, "\"draft\":[18,1337,860],\"a\":2,"));
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char *line;
+        write_changed(text, "\"draft\":", bad[i].draft);
+        assert_int_equal(ts_read_file(file, &line, &size, NULL), TS_OK);
+        write_changed(line, bad[i].key, bad[i].value);
+        free(line);
+        const int code = run("int", "6", (const char *const[]){"--draft", "mtp", "--along", file, NULL});
+        if (code != TS_BAD || !strstr(got.err, bad[i].text))
+            fail_msg("%s %s: exit code %d and \"%s\"", bad[i].key, bad[i].value, code, got.err);
+    }
+    free(text);
+}
+
+/* What quantize would add to. */
+static void a_config_that_is_no_object(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"config.json",
+                                        "tokenizer.json",
+                                        "model.safetensors.index.json",
+                                        "model-00001-of-00002.safetensors",
+                                        "model-00002-of-00002.safetensors",
+                                        "mtp.safetensors"};
+    char out[FOLDER_PATH];
+    folder_empty(&dir);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        copy(names[i]);
+    folder_text(&dir, "mtp-config.json", "[]");
+    folder_file(&dir, "out", out);
+    const int code = capture_run(&got, ts_cmd_quantize, "quantize", "--model", dir.path, "-o", out, NULL);
+    assert_refused(code, TS_BAD, "mtp-config.json: must be a JSON object");
+    assert_int_equal(access(out, F_OK), -1);
+}
+
 static void too_many_tokens(void **state)
 {
     (void)state;
@@ -315,7 +380,8 @@ int main(void)
         cmocka_unit_test(states_are_hashed),         cmocka_unit_test(options_that_do_not_go_together),
         cmocka_unit_test(drafters_that_are_none),    cmocka_unit_test(records_that_cannot_be_written),
         cmocka_unit_test(records_appear_at_the_end), cmocka_unit_test(the_first_dflash),
-        cmocka_unit_test(quantised_drafters),        cmocka_unit_test(too_many_tokens),
+        cmocka_unit_test(quantised_drafters),        cmocka_unit_test(a_config_that_is_no_object),
+        cmocka_unit_test(too_many_tokens),           cmocka_unit_test(rounds_that_cannot_be_followed),
     };
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }
