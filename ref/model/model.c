@@ -1,7 +1,6 @@
 #include "model.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static ts_real *widen(const ts_vector *v, bool *ok)
 {
