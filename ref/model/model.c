@@ -1,7 +1,6 @@
 #include "model.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static ts_real *widen(const ts_vector *v, bool *ok)
 {
@@ -41,13 +40,13 @@ static bool widen_layer(const ts_layer *from, bool rate, ts_ref_layer *to)
     return ok;
 }
 
-/* The other profiles replay engines on dense models; what those do here has not been compared. */
+/* The other choices replay engines on dense models; what those do here has not been compared. */
 static ts_status check_profile(const ts_weights *w, const ts_profile *p, ts_error *err)
 {
-    const bool plain = strcmp(p->name, "ts") == 0 || strcmp(p->name, "exact") == 0;
-    if (plain || (w->cfg.moe.E == 0 && w->cfg.family != TS_FAMILY_KIMI))
+    if (ts_profile_is_house(p) || (w->cfg.moe.E == 0 && w->cfg.family != TS_FAMILY_KIMI))
         return TS_OK;
-    return ts_fail(err, TS_BAD, w->path, NULL, "profile %s is not defined for %s; ts and exact are", p->name,
+    return ts_fail(err, TS_BAD, w->path, NULL,
+                   "profile %s is not defined for %s; ts and exact are, with any KV cache", p->name,
                    w->cfg.model_type);
 }
 

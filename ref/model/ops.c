@@ -29,6 +29,12 @@ static void chunk64_prefill(const ts_gdn_args *a)
     (a->T > 1 ? ts_gdn_chunk64 : ts_gdn_step)(a);
 }
 
+/* LSE's v0.5.4: the row scan in prefill. */
+static void gdn_lse_b(const ts_gdn_args *a)
+{
+    (a->T >= 16 ? ts_gdn_scan_lse : ts_gdn_step_lse)(a);
+}
+
 /* ggml's: tiles from 64 rows on. */
 static void flash_ggml(const ts_attention_args *a)
 {
@@ -78,7 +84,7 @@ static const struct {
     void (*conv[2])(const ts_conv1d_args *a);
     void (*l2norm[4])(const ts_l2norm_args *a);
     void (*gates[4])(const ts_gdn_gates_args *a);
-    void (*gdn[4])(const ts_gdn_args *a);
+    void (*gdn[5])(const ts_gdn_args *a);
     void (*scale_output[2])(const ts_scale_args *a);
     void (*gated_norm[4])(const ts_gated_norm_args *a);
     void (*freq[3])(double theta, int64_t R, double *freq);
@@ -110,7 +116,8 @@ static const struct {
     .gdn = {[TS_GDN_STEP] = ts_gdn_step,
             [TS_GDN_CHUNK64_PREFILL] = chunk64_prefill,
             [TS_GDN_GGML] = ts_gdn_step_ggml,
-            [TS_GDN_LSE] = ts_gdn_step_lse},
+            [TS_GDN_LSE] = ts_gdn_step_lse,
+            [TS_GDN_LSE_B] = gdn_lse_b},
     .scale_output = {[TS_Q_SCALE_IN_NORM] = keep_scale, [TS_Q_SCALE_ON_OUTPUT] = ts_scale},
     .gated_norm = {[TS_GATED_NORM_REAL] = ts_gated_norm,
                    [TS_GATED_NORM_BF16] = ts_gated_norm_bf16,

@@ -59,6 +59,7 @@ void ts_gdn_gates_lse(const ts_gdn_gates_args *a);
 void ts_gdn_step(const ts_gdn_args *a);
 void ts_gdn_step_ggml(const ts_gdn_args *a);
 void ts_gdn_step_lse(const ts_gdn_args *a);
+void ts_gdn_scan_lse(const ts_gdn_args *a);
 void ts_gdn_chunk(const ts_gdn_args *a);
 void ts_gdn_chunk64(const ts_gdn_args *a);
 void ts_gdn_lazy_rows(const ts_gdn_lazy_rows_args *a);

@@ -56,6 +56,9 @@ static void run_lse(ts_op_id id, const void *args)
     case TS_OP_GDN_STEP_LSE:
         ts_gdn_step_lse(args);
         break;
+    case TS_OP_GDN_SCAN_LSE:
+        ts_gdn_scan_lse(args);
+        break;
     case TS_OP_SWIGLU_LSE:
         ts_swiglu_lse(args);
         break;

@@ -54,6 +54,7 @@ static const refusal refusals[] = {
     {SPARSE, "mlp_only_layers", "[1]", "intermediate_size", "layer 1 is dense"},
     {SPARSE, "decoder_sparse_step", "2", "intermediate_size", "layer 0 is dense"},
     {KIMI, "num_experts_per_token", "0", NULL, "1..4096"},
+    {KIMI, "num_experts_per_token", "9", NULL, "there are 8 experts"},
     {KIMI, "moe_router_activation_func", "\"softmax\"", NULL, "\"sigmoid\" is"},
     {KIMI, "num_expert_group", "3", NULL, "must divide num_experts"},
     {KIMI, "topk_group", "2", NULL, "1..1"},

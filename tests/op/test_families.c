@@ -19,7 +19,7 @@ static ts_weights *load(const char *name)
 }
 
 /* All rows of logits [T,V], in pieces of that many. */
-static float *rows(const ts_weights *w, const char *profile, int64_t piece)
+static float *rows(const ts_weights *w, const ts_profile *p, int64_t piece)
 {
     const int64_t V = w->cfg.V;
     float *z = floats(T * V);
@@ -28,7 +28,7 @@ static float *rows(const ts_weights *w, const char *profile, int64_t piece)
     int32_t ids[T];
     for (int i = 0; i < T; i++)
         ids[i] = (int32_t)((i * 37 + 5) % V);
-    assert_int_equal(ts_ref32.model_new(w, ts_profile_find(profile), &m, NULL), TS_OK);
+    assert_int_equal(ts_ref32.model_new(w, p, &m, NULL), TS_OK);
     assert_int_equal(ts_ref32.state_new(m, T, &s, NULL), TS_OK);
     for (int64_t t = 0, n; t < T; t += n) {
         n = T - t < piece ? T - t : piece;
@@ -42,14 +42,15 @@ static float *rows(const ts_weights *w, const char *profile, int64_t piece)
 static void pieces_change_nothing(void **state)
 {
     (void)state;
-    const char *const profiles[] = {"ts", "exact"};
+    ts_profile profile[] = {*ts_profile_find("ts"), *ts_profile_find("exact"), *ts_profile_find("ts")};
     const int64_t piece[] = {1, 5};
+    assert_true(ts_profile_change(&profile[2], "kv=fp8-e4m3"));
     for (int f = 0; f < 3; f++)
-        for (int p = 0; p < 2; p++) {
+        for (int p = 0; p < 3; p++) {
             ts_weights *w = load(families[f]);
-            float *whole = rows(w, profiles[p], T);
+            float *whole = rows(w, &profile[p], T);
             for (int i = 0; i < 2; i++) {
-                float *cut = rows(w, profiles[p], piece[i]);
+                float *cut = rows(w, &profile[p], piece[i]);
                 assert_memory_equal(whole, cut, (size_t)(T * w->cfg.V) * sizeof *cut);
                 free(cut);
             }
@@ -122,7 +123,7 @@ static void values_may_be_wider_than_keys(void **state)
             w->layer[i].kv_b = (ts_matrix){.format = TS_W_F32, .N = N, .K = w->cfg.rank, .data = kv_b};
             w->layer[i].o_proj = (ts_matrix){.format = TS_W_F32, .N = w->cfg.C, .K = K, .data = o_proj};
         }
-    float *whole = rows(w, "ts", T), *cut = rows(w, "ts", 1);
+    float *whole = rows(w, ts_profile_find("ts"), T), *cut = rows(w, ts_profile_find("ts"), 1);
     assert_memory_equal(whole, cut, (size_t)(T * w->cfg.V) * sizeof *cut);
     free(whole);
     free(cut);
@@ -131,19 +132,45 @@ static void values_may_be_wider_than_keys(void **state)
     ts_weights_free(w);
 }
 
+static void assert_refused(const char *family, const ts_profile *p)
+{
+    ts_weights *w = load(family);
+    ts_ref_model *m;
+    ts_error err = {0};
+    assert_int_equal(ts_ref32.model_new(w, p, &m, &err), TS_BAD);
+    assert_non_null(strstr(err.reason, "is not defined for"));
+    ts_weights_free(w);
+}
+
+/* By what is chosen, not by a name. */
 static void replays_of_dense_engines_are_refused(void **state)
 {
     (void)state;
     const char *const others[] = {"hf", "ggml", "mlx", "lse"};
+    const char *const changes[] = {"gdn=chunk64_prefill", "linear=lse_a", "norm=rmsnorm_lse", "stream=bf16"};
     for (int f = 0; f < 3; f++)
         for (int p = 0; p < 4; p++) {
-            ts_weights *w = load(families[f]);
-            ts_ref_model *m;
-            ts_error err = {0};
-            ts_status status = ts_ref32.model_new(w, ts_profile_find(others[p]), &m, &err);
+            ts_profile ts = *ts_profile_find("ts");
+            assert_true(ts_profile_change(&ts, changes[p]));
+            assert_refused(families[f], ts_profile_find(others[p]));
+            assert_refused(families[f], &ts);
+        }
+}
 
-            assert_int_equal(status, TS_BAD);
-            assert_non_null(strstr(err.reason, "is not defined for"));
+/* A KV cache is the house's own choice, whatever the profile is called then. */
+static void every_cache_is_had(void **state)
+{
+    (void)state;
+    static const char *const changes[] = {"kv=real", "kv=f16", "kv=fp8-e4m3", "kv=fp8-e5m2", "linear=dot32"};
+    for (int f = 0; f < 3; f++)
+        for (int i = 0; i < 5; i++) {
+            ts_weights *w = load(families[f]);
+            ts_profile p = *ts_profile_find("ts");
+            ts_ref_model *m;
+            assert_true(ts_profile_change(&p, changes[i]));
+            p.name = "ts, changed";
+            assert_int_equal(ts_ref32.model_new(w, &p, &m, NULL), TS_OK);
+            ts_ref32.model_free(m);
             ts_weights_free(w);
         }
 }
@@ -155,6 +182,7 @@ int main(void)
         cmocka_unit_test(passes_can_be_undone),
         cmocka_unit_test(values_may_be_wider_than_keys),
         cmocka_unit_test(replays_of_dense_engines_are_refused),
+        cmocka_unit_test(every_cache_is_had),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -186,37 +186,54 @@ static void beta_is_clamped(void **state)
     assert_true(fabs((double)g[0] + log(2)) < 1e-7);
 }
 
-enum { TOKENS = 24, KEYS = 2, VALUES = 6, DK = 64, DV = 3 };
+enum { TOKENS = 24, KEYS = 2, VALUES = 6, DV = 3, MOST_DK = 66 };
 
-/* Token t, value head h, value channel j: two terms a lane. */
-static void plain_step(const ts_gdn_args *a, int t, int h, int j, float *S, float *o)
+typedef float dot(const float *x, const float *y, int n);
+
+/* Two terms a lane or three. */
+static float wave_dot(const float *x, const float *y, int n)
 {
-    const float *q = a->q + (t * KEYS + h / 3) * DK, *k = a->k + (t * KEYS + h / 3) * DK;
-    const float v = a->v[(t * VALUES + h) * DV + j];
-    float read[32] = {0}, out[32] = {0}, *s = S + h * DK * DV + j;
-    for (int i = 0; i < DK; i++) {
-        s[i * DV] *= ts_exp_cr(a->g[t * VALUES + h]);
-        read[i % 32] = fmaf(s[i * DV], k[i], read[i % 32]);
-    }
-    const float d = (v - fold(read, 0)) * a->beta[t * VALUES + h];
-    for (int i = 0; i < DK; i++) {
-        s[i * DV] = fmaf(d, k[i], s[i * DV]);
-        out[i % 32] = fmaf(s[i * DV], q[i], out[i % 32]);
-    }
-    *o = fold(out, 0);
+    float lane[32] = {0};
+    for (int i = 0; i < n; i++)
+        lane[i % 32] = fmaf(x[i], y[i], lane[i % 32]);
+    return fold(lane, 0);
 }
 
-static void order_of_the_step(void **state)
+/* Two lanes of four chains. */
+static float scan_dot(const float *x, const float *y, int n)
 {
-    (void)state;
-    float *q = generated("normal", 0, TOKENS * KEYS * DK), *k = generated("normal:0.1", 1, TOKENS * KEYS * DK),
+    float P[2][4] = {{0}};
+    for (int h = 0; h < 2; h++)
+        for (int c = 0; c < 4; c++)
+            for (int i = h * ((n + 1) / 2) + c; i < (h ? n : (n + 1) / 2); i += 4)
+                P[h][c] = fmaf(x[i], y[i], P[h][c]);
+    return ((P[0][0] + P[0][1]) + (P[0][2] + P[0][3])) + ((P[1][0] + P[1][1]) + (P[1][2] + P[1][3]));
+}
+
+/* Token t, value head h, value channel j. */
+static float plain_step(const ts_gdn_args *a, dot *sum, int t, int h, int j, float *S)
+{
+    const int Dk = (int)a->Dk;
+    const float *q = a->q + (t * KEYS + h / 3) * Dk, *k = a->k + (t * KEYS + h / 3) * Dk;
+    float column[MOST_DK], *s = S + h * Dk * DV + j;
+    for (int i = 0; i < Dk; i++)
+        column[i] = s[i * DV] * ts_exp_cr(a->g[t * VALUES + h]);
+    const float d = (a->v[(t * VALUES + h) * DV + j] - sum(column, k, Dk)) * a->beta[t * VALUES + h];
+    for (int i = 0; i < Dk; i++)
+        s[i * DV] = column[i] = fmaf(d, k[i], column[i]);
+    return sum(column, q, Dk);
+}
+
+static void assert_step(ts_op_id op, dot *sum, int Dk)
+{
+    float *q = generated("normal", 0, TOKENS * KEYS * Dk), *k = generated("normal:0.1", 1, TOKENS * KEYS * Dk),
           *v = generated("normal", 2, TOKENS * VALUES * DV), *g = generated("uniform:-1:0", 3, TOKENS * VALUES),
-          *beta = generated("uniform:0:1", 4, TOKENS * VALUES), *S = generated("normal", 5, VALUES * DK * DV),
-          *want = copied(S, VALUES * DK * DV), *o = floats(TOKENS * VALUES * DV), y;
+          *beta = generated("uniform:0:1", 4, TOKENS * VALUES), *S = generated("normal", 5, VALUES * Dk * DV),
+          *want = copied(S, VALUES * Dk * DV), *o = floats(TOKENS * VALUES * DV);
     ts_gdn_args a = {.T = TOKENS,
                      .Hk = KEYS,
                      .Hv = VALUES,
-                     .Dk = DK,
+                     .Dk = Dk,
                      .Dv = DV,
                      .q = q,
                      .k = k,
@@ -225,15 +242,27 @@ static void order_of_the_step(void **state)
                      .beta = beta,
                      .state = S,
                      .o = o};
-    ts_ref32.op(TS_OP_GDN_STEP_LSE, &a);
-    for (int i = 0; i < TOKENS * VALUES * DV; i++) {
-        plain_step(&a, i / (VALUES * DV), i / DV % VALUES, i % DV, want, &y);
-        assert_true(o[i] == y);
-    }
-    same_bits(S, want, VALUES * DK * DV);
+    ts_ref32.op(op, &a);
+    for (int i = 0; i < TOKENS * VALUES * DV; i++)
+        assert_true(o[i] == plain_step(&a, sum, i / (VALUES * DV), i / DV % VALUES, i % DV, want));
+    same_bits(S, want, VALUES * Dk * DV);
     void *all[] = {q, k, v, g, beta, S, want, o};
     for (int i = 0; i < 8; i++)
         free(all[i]);
+}
+
+static void order_of_the_step(void **state)
+{
+    (void)state;
+    assert_step(TS_OP_GDN_STEP_LSE, wave_dot, 64);
+    assert_step(TS_OP_GDN_STEP_LSE, wave_dot, 66);
+}
+
+static void order_of_the_scan(void **state)
+{
+    (void)state;
+    assert_step(TS_OP_GDN_SCAN_LSE, scan_dot, 64);
+    assert_step(TS_OP_GDN_SCAN_LSE, scan_dot, 33);
 }
 
 static void silu_with_the_nearest_exp(void **state)
@@ -333,6 +362,7 @@ int main(void)
         cmocka_unit_test(plain_gates),
         cmocka_unit_test(beta_is_clamped),
         cmocka_unit_test(order_of_the_step),
+        cmocka_unit_test(order_of_the_scan),
         cmocka_unit_test(silu_with_the_nearest_exp),
         cmocka_unit_test(order_of_split_attention),
     };

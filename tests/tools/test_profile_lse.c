@@ -150,6 +150,21 @@ static void eras_part_at_sixteen_rows(void **state)
         assert_cut(model[0], &b, cuts[i]);
 }
 
+/* The delta rule of v0.5.4 scans rows from 16 on, in layer 0 after the same products and norms. */
+static void the_delta_rule_has_eras_too(void **state)
+{
+    (void)state;
+    ts_profile a = *ts_profile_find("lse"), b = a;
+    assert_true(ts_profile_change(&b, "gdn=lse_b"));
+    for (int64_t rows = 15; rows <= 17; rows++) {
+        ts_trace *x = traced(model[0], &a, rows, rows), *y = traced(model[0], &b, rows, rows);
+        assert_true(agrees(x, y, "layer.0.q") && agrees(x, y, "layer.0.g"));
+        assert_int_equal(agrees(x, y, "layer.0.o"), rows < 16);
+        ts_trace_free(x);
+        ts_trace_free(y);
+    }
+}
+
 /* A matrix [N,K] of random codes; its data and scales are to be freed. */
 static void fill(ts_matrix *m, int64_t N, int64_t K)
 {
@@ -206,9 +221,9 @@ static void what_cannot_be_staged_is_exact(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bits_follow_the_rows),           cmocka_unit_test(other_weights_have_one_class),
-        cmocka_unit_test(the_house_has_one_class),        cmocka_unit_test(eras_part_at_sixteen_rows),
-        cmocka_unit_test(what_cannot_be_staged_is_exact),
+        cmocka_unit_test(bits_follow_the_rows),        cmocka_unit_test(other_weights_have_one_class),
+        cmocka_unit_test(the_house_has_one_class),     cmocka_unit_test(eras_part_at_sixteen_rows),
+        cmocka_unit_test(the_delta_rule_has_eras_too), cmocka_unit_test(what_cannot_be_staged_is_exact),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -45,6 +45,8 @@ static ts_status bound_lse(ts_op_id op, const void *a, const float *state, const
         break;
     case TS_OP_GDN_STEP_LSE:
         return ts_bound_gdn_step_lse(a, state, field, bound, err);
+    case TS_OP_GDN_SCAN_LSE:
+        return ts_bound_gdn_scan_lse(a, state, field, bound, err);
     case TS_OP_SWIGLU_LSE:
         ts_bound_zip(ts_err_swiglu, a, bound);
         break;

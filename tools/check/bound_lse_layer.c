@@ -1,5 +1,6 @@
 /* Bounds of what the rest of a layer is in the R9700 engine LSE. exp is the nearest f32 there, which the constant
  * of our own exp covers. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "check/bound_op.h"
@@ -114,40 +115,74 @@ void ts_bound_gdn_gates_lse(const ts_gdn_gates_args *a, const char *field, doubl
         bound[i] = ts_err_bound(clamped(ts_err_sigmoid(ts_err_exact(a->b[i]))));
 }
 
-/* Column j of value head h: new_state[i * Dv] for every i, and o. Returns o. */
-static ts_err step_column(const ts_gdn_args *a, const float *S, int64_t h, int64_t j, double *new_state)
+/* sum_i x_i S_i */
+typedef ts_err dot(const ts_err *S, const float *x, int64_t Dk);
+
+static ts_err wave_dot(const ts_err *S, const float *x, int64_t Dk)
+{
+    ts_err lane[LANES] = {{0, 0}};
+    for (int64_t i = 0; i < Dk; i++)
+        lane[i % LANES] = ts_err_fma(S[i], ts_err_exact(x[i]), lane[i % LANES]);
+    return neighbours(lane);
+}
+
+static ts_err half_dot(const ts_err *S, const float *x, int64_t n)
+{
+    ts_err P[4] = {{0, 0}};
+    for (int64_t i = 0; i < n; i++)
+        P[i % 4] = ts_err_fma(S[i], ts_err_exact(x[i]), P[i % 4]);
+    return ts_err_add(ts_err_add(P[0], P[1]), ts_err_add(P[2], P[3]));
+}
+
+static ts_err scan_dot(const ts_err *S, const float *x, int64_t Dk)
+{
+    const int64_t half = (Dk + 1) / 2;
+    return ts_err_add(half_dot(S, x, half), half_dot(S + half, x + half, Dk - half));
+}
+
+/* Column j of value head h: S [Dk] is what it becomes. Returns o. */
+static ts_err step_column(const ts_gdn_args *a, const float *before, int64_t h, int64_t j, dot *sum, ts_err *S)
 {
     const int64_t head = h / (a->Hv / a->Hk);
     const float *q = a->q + head * a->Dk, *k = a->k + head * a->Dk;
-    const ts_err decay = ts_err_exp(ts_err_exact(a->g[h]));
-    ts_err p[LANES] = {{0, 0}}, o[LANES] = {{0, 0}};
+    const ts_err decay = ts_err_exp(ts_err_exact(a->g[h])), v = ts_err_exact(a->v[h * a->Dv + j]);
     for (int64_t i = 0; i < a->Dk; i++)
-        p[i % LANES] = ts_err_fma(ts_err_mul(ts_err_exact(S[i * a->Dv + j]), decay), ts_err_exact(k[i]),
-                                  p[i % LANES]);
-    ts_err v = ts_err_exact(a->v[h * a->Dv + j]);
-    ts_err d = ts_err_mul(ts_err_sub(v, neighbours(p)), ts_err_exact(a->beta[h]));
-    for (int64_t i = 0; i < a->Dk; i++) {
-        ts_err s = ts_err_fma(d, ts_err_exact(k[i]), ts_err_mul(ts_err_exact(S[i * a->Dv + j]), decay));
-        o[i % LANES] = ts_err_fma(s, ts_err_exact(q[i]), o[i % LANES]);
-        if (new_state)
-            new_state[i * a->Dv] = ts_err_bound(s);
-    }
-    return neighbours(o);
+        S[i] = ts_err_mul(ts_err_exact(before[i * a->Dv + j]), decay);
+    const ts_err d = ts_err_mul(ts_err_sub(v, sum(S, k, a->Dk)), ts_err_exact(a->beta[h]));
+    for (int64_t i = 0; i < a->Dk; i++)
+        S[i] = ts_err_fma(d, ts_err_exact(k[i]), S[i]);
+    return sum(S, q, a->Dk);
 }
 
-ts_status ts_bound_gdn_step_lse(const ts_gdn_args *a, const float *state, const char *field, double *bound,
-                                ts_error *err)
+static ts_status step(const ts_gdn_args *a, const float *state, const char *field, dot *sum, double *bound,
+                      ts_error *err)
 {
     if (a->T != 1)
         return ts_fail(err, TS_USAGE, NULL, field, "a step is bounded one token at a time, not %lld",
                        (long long)a->T);
     const bool of_state = strcmp(field, "state") == 0;
-    for (int64_t h = 0; h < a->Hv; h++)
-        for (int64_t j = 0; j < a->Dv; j++) {
-            const int64_t at = h * a->Dk * a->Dv;
-            ts_err o = step_column(a, state + at, h, j, of_state ? bound + at + j : NULL);
-            if (!of_state)
-                bound[h * a->Dv + j] = ts_err_bound(o);
-        }
-    return TS_OK;
+    ts_err *S = calloc((size_t)a->Dk, sizeof *S);
+    for (int64_t c = 0; S && c < a->Hv * a->Dv; c++) {
+        const int64_t h = c / a->Dv, j = c % a->Dv, at = h * a->Dk * a->Dv;
+        ts_err o = step_column(a, state + at, h, j, sum, S);
+        if (!of_state)
+            bound[c] = ts_err_bound(o);
+        for (int64_t i = 0; i < a->Dk && of_state; i++)
+            bound[at + i * a->Dv + j] = ts_err_bound(S[i]);
+    }
+    const bool ok = S != NULL;
+    free(S);
+    return ok ? TS_OK : ts_no_memory(err, (size_t)a->Dk * sizeof *S);
+}
+
+ts_status ts_bound_gdn_step_lse(const ts_gdn_args *a, const float *state, const char *field, double *bound,
+                                ts_error *err)
+{
+    return step(a, state, field, wave_dot, bound, err);
+}
+
+ts_status ts_bound_gdn_scan_lse(const ts_gdn_args *a, const float *state, const char *field, double *bound,
+                                ts_error *err)
+{
+    return step(a, state, field, scan_dot, bound, err);
 }

@@ -69,6 +69,8 @@ void ts_bound_l2norm_lse(const ts_l2norm_args *a, bool one_row, double *bound);
 void ts_bound_gdn_gates_lse(const ts_gdn_gates_args *a, const char *field, double *bound);
 ts_status ts_bound_gdn_step_lse(const ts_gdn_args *a, const float *state, const char *field, double *bound,
                                 ts_error *err);
+ts_status ts_bound_gdn_scan_lse(const ts_gdn_args *a, const float *state, const char *field, double *bound,
+                                ts_error *err);
 ts_status ts_bound_attention_lse(const ts_attention_args *a, double *bound, ts_error *err);
 
 /* Forms that other engines compute. */

@@ -161,6 +161,7 @@ const ts_op ts_op_table[TS_OP_COUNT] = {
     GDN_OP(TS_OP_GDN_STEP, "gdn_step", "gdn-step", false, "Hv"),
     GDN_OP(TS_OP_GDN_STEP_GGML, "gdn_step_ggml", "gdn-step-dot32", true, "Hv"),
     GDN_OP(TS_OP_GDN_STEP_LSE, "gdn_step_lse", "gdn-step-wave32", true, "Hv"),
+    GDN_OP(TS_OP_GDN_SCAN_LSE, "gdn_scan_lse", "gdn-step-rows2", true, "Hv"),
     CHUNK_OP(TS_OP_GDN_CHUNK, "gdn_chunk", "gdn-chunk", "Hv"),
     GDN_OP(TS_OP_GDN_CHUNK64, "gdn_chunk64", "gdn-chunk64", false, "Hv"),
     [TS_OP_GDN_LAZY_ROWS] = {"gdn_lazy_rows", "gdn-chunk", 1, sizeof(ts_gdn_lazy_rows_args),

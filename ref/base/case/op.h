@@ -47,6 +47,7 @@ typedef enum {
     TS_OP_GDN_STEP,
     TS_OP_GDN_STEP_GGML,
     TS_OP_GDN_STEP_LSE,
+    TS_OP_GDN_SCAN_LSE,
     TS_OP_GDN_CHUNK,
     TS_OP_GDN_CHUNK64,
     TS_OP_GDN_LAZY_ROWS,

@@ -3,11 +3,15 @@
 
 #include <string.h>
 
-/* Of two names of a count, the one that is there. */
-static ts_status read_either(const source *s, const char *one, const char *other, int64_t *out)
+/* How many experts a token keeps, under the first of two names if it is there or neither is. */
+static ts_status read_kept(const source *s, const char *one, const char *other, ts_moe_config *m)
 {
     const char *key = item(s->text, one) != NULL || item(s->text, other) == NULL ? one : other;
-    return ts_json_int(s->file, s->text, key, 1, TS_MAX_EXPERTS, out, s->err);
+    ts_status status = ts_json_int(s->file, s->text, key, 1, TS_MAX_EXPERTS, &m->k, s->err);
+    if (status == TS_OK && m->k > m->E)
+        return ts_fail(s->err, TS_BAD, s->file, key, "%lld, but there are %lld experts", (long long)m->k,
+                       (long long)m->E);
+    return status;
 }
 
 /* A list of layer numbers that stay dense; Qwen's. */
@@ -126,11 +130,7 @@ ts_status ts_config_moe(const source *s, ts_config *c)
     bool kimi = c->family == TS_FAMILY_KIMI;
     ts_status status = ts_json_int(s->file, s->text, "num_experts", 1, TS_MAX_EXPERTS, &m->E, s->err);
     if (status == TS_OK)
-        status = read_either(s, kimi ? "num_experts_per_token" : "num_experts_per_tok", "num_experts_per_tok",
-                             &m->k);
-    if (status == TS_OK && m->k > m->E)
-        status = ts_fail(s->err, TS_BAD, s->file, "num_experts_per_tok", "%lld, but there are %lld experts",
-                         (long long)m->k, (long long)m->E);
+        status = read_kept(s, kimi ? "num_experts_per_token" : "num_experts_per_tok", "num_experts_per_tok", m);
     if (status == TS_OK)
         status = ts_json_int(s->file, s->text, "moe_intermediate_size", 1, MAX_DIM, &m->I, s->err);
     if (status == TS_OK)

@@ -28,7 +28,7 @@ typedef enum { TS_L2NORM_EPS, TS_L2NORM_MEAN, TS_L2NORM_GGML, TS_L2NORM_LSE } ts
 typedef enum { TS_Q_SCALE_IN_NORM, TS_Q_SCALE_ON_OUTPUT } ts_q_scale_choice;
 typedef enum { TS_CONV_REAL, TS_CONV_BF16 } ts_conv_choice;
 typedef enum { TS_GATES_REAL, TS_GATES_BF16_BETA, TS_GATES_GGML, TS_GATES_LSE } ts_gates_choice;
-typedef enum { TS_GDN_STEP, TS_GDN_CHUNK64_PREFILL, TS_GDN_GGML, TS_GDN_LSE } ts_gdn_choice;
+typedef enum { TS_GDN_STEP, TS_GDN_CHUNK64_PREFILL, TS_GDN_GGML, TS_GDN_LSE, TS_GDN_LSE_B } ts_gdn_choice;
 typedef enum {
     TS_ATTENTION_SPLIT128,
     TS_ATTENTION_EAGER_BF16,
