@@ -279,6 +279,44 @@ static void rounds_shrink_before_the_capacity(void **state)
     end(&p);
 }
 
+static int count(void *user, int32_t id)
+{
+    (void)id;
+    ++*(int *)user;
+    return 0;
+}
+
+/* States of just that capacity are filled to their last row, by either drafter, and then it is over. */
+static void rounds_fill_the_capacity(void **state)
+{
+    const fixture *f = *state;
+    const ts_weights *const drafters[] = {f->m.mtp, f->m.dflash};
+    ts_config target = f->m.target->cfg;
+    target.n_stop = 0;
+    for (int i = 0; i < 4; i++)
+        for (int64_t capacity = PROMPT + 1; capacity <= PROMPT + 9; capacity += 4) {
+            const ts_weights *drafter = drafters[i % 2];
+            ts_rounds *r = open_as(&f->m, drafter, engines[i / 2], "ts", capacity);
+            ts_generated out;
+            ts_error err = {0};
+            int emitted = 0;
+            const ts_speculation how = {.engine = ts_rounds_engine(r),
+                                        .target = &target,
+                                        .drafter = &drafter->cfg,
+                                        .verifier = TS_VERIFY_GREEDY,
+                                        .k = 5,
+                                        .capacity = capacity,
+                                        .sampling = ts_sampling_default(),
+                                        .max_new = N,
+                                        .on_token = count,
+                                        .user = &emitted};
+            assert_int_equal(ts_speculate_ids(&how, f->ids, PROMPT, &out, &err), TS_BAD);
+            assert_non_null(strstr(err.reason, "tokens are used up"));
+            assert_int_equal(emitted, capacity + 1 - PROMPT); /* the last is emitted, not run */
+            ts_rounds_close(r);
+        }
+}
+
 /* torch's delta rule has a form of its own for more than one token: a prompt no longer than a round takes it, too.
  */
 static void a_short_prompt_is_run_as_plain_generation_does(void **state)
@@ -416,6 +454,7 @@ int main(void)
         cmocka_unit_test(states_are_those_of_plain_decoding),
         cmocka_unit_test(stop_ids_and_budgets_cut_a_round),
         cmocka_unit_test(rounds_shrink_before_the_capacity),
+        cmocka_unit_test(rounds_fill_the_capacity),
         cmocka_unit_test(a_short_prompt_is_run_as_plain_generation_does),
         cmocka_unit_test(bad_requests_are_refused),
         cmocka_unit_test(a_row_without_a_law_fails_the_round),
