@@ -18,6 +18,7 @@
 
 static folder codes;
 static ts_weights *model[2]; /* the first four layers of the tiny model in 4 and in 8 bits */
+static int64_t layers;       /* that there are */
 
 static int setup(void **state)
 {
@@ -29,6 +30,7 @@ static int setup(void **state)
         const ts_quantize_options o = {.bits = i == 0 ? 4 : 8, .group = 64};
         assert_int_equal(ts_quantize("golden/models/tiny-qwen35", to, &o, NULL), TS_OK);
         assert_int_equal(ts_weights_load(to, &model[i], NULL), TS_OK);
+        layers = model[i]->cfg.layers;
         model[i]->cfg.layers = 4;
     }
     return 0;
@@ -39,6 +41,7 @@ static int teardown(void **state)
     (void)state;
     for (int i = 0; i < 2; i++) {
         folder f;
+        model[i]->cfg.layers = layers; /* all are freed */
         ts_weights_free(model[i]);
         snprintf(f.path, sizeof f.path, "%.50s/%s", codes.path, i == 0 ? "4" : "8");
         folder_remove(&f);
@@ -193,7 +196,7 @@ static void what_cannot_be_staged_is_exact(void **state)
     ts_weights *w = model[0];
     ts_layer *l = &w->layer[0];
     const ts_layer before = *l;
-    const int64_t layers = w->cfg.layers, width = w->cfg.I;
+    const int64_t some = w->cfg.layers, width = w->cfg.I;
     ts_matrix *const made[] = {&l->gate_proj, &l->up_proj, &l->down_proj};
     float *y = malloc((size_t)(T * w->cfg.C) * sizeof *y);
     assert_non_null(y);
@@ -214,7 +217,7 @@ static void what_cannot_be_staged_is_exact(void **state)
         free((void *)(uintptr_t)made[i]->scales);
     }
     *l = before;
-    w->cfg.layers = layers;
+    w->cfg.layers = some;
     w->cfg.I = width;
 }
 
