@@ -73,14 +73,15 @@ static ts_status engine_new(const ts_weights *w, const ts_engine *target, const 
     e->w = w;
     e->profile = p;
     e->opt = *o;
-    e->borrows_head = target != NULL;
+    e->head = w->head.data;
+    e->borrows_head = target != NULL && e->head == target->head;
     e->state = ts_engine_alloc(w->cfg.layers, 1, sizeof *e->state, err);
     if (!e->state || ts_engine_weights_new(e, w, err) != TS_OK || new_recurrent(e, err) != TS_OK ||
         ts_engine_pages_new(e, err) != TS_OK) {
         ts_engine_free(e);
         return TS_BAD;
     }
-    if (target)
+    if (e->borrows_head)
         e->weights.head = target->weights.head;
     ts_engine_reset(e);
     *out = e;
@@ -134,6 +135,8 @@ ts_status ts_engine_check_ids(const ts_engine *e, const int32_t *ids, int64_t T,
 static ts_status check_call(const ts_engine *e, const int32_t *ids, int64_t T, int64_t rows, ts_error *err)
 {
     const char *path = e->w->path;
+    if (e->w->cfg.draft != TS_DRAFT_NONE)
+        return ts_fail(err, TS_BAD, path, NULL, "a drafter is not run as a model");
     if (T < 1)
         return ts_fail(err, TS_BAD, path, "ids", "%lld tokens: at least one is needed", (long long)T);
     if (rows < 0 || rows > T)

@@ -52,6 +52,7 @@ struct ts_engine {
     const ts_profile *profile;
     ts_engine_options opt;
     int64_t pos;
+    const void *head;   /* the caller's head before it was packed: a drafter may share it */
     bool borrows_head;  /* a drafter's, from its target's engine */
     int64_t most, kept; /* rows of a pass that can be undone at most, and of the last one, up to pos */
     int64_t pages;      /* of every pool */

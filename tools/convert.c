@@ -71,13 +71,22 @@ static size_t put_vector(job *q, const ts_convert_item *i)
     return ts_gguf_put_tensor(&q->out, i->full, 1, &n, f32);
 }
 
+/* Every matrix of a stack: a file may have some of its experts quantised. */
+static bool is_plain(const ts_convert_item *i)
+{
+    for (int64_t e = 0; e < (i->E ? i->E : 1); e++)
+        if (i->m[e].format != TS_W_BF16 && i->m[e].format != TS_W_F16 && i->m[e].format != TS_W_F32)
+            return false;
+    return true;
+}
+
 static ts_status add_item(job *q, const ts_name *n, int64_t layer)
 {
     ts_convert_item *i = &q->item[q->n];
     *i = ts_convert_find(q->w, n, layer, q->type);
     if (!i->m && !i->v)
         return TS_OK;
-    if (i->m && i->m->format == TS_W_MLX)
+    if (i->m && !is_plain(i))
         return ts_fail(q->err, TS_BAD, q->from, i->full, "is quantised already");
     if (i->m && i->K % i->type->elements != 0)
         return ts_fail(q->err, TS_BAD, q->from, i->full, "rows of %lld are not whole blocks of %d (%s)",

@@ -57,6 +57,7 @@ static ts_status hash_state(const ts_run_draft *d, ts_round *r, ts_error *err)
         ok &= (sum[i] = ts_sha256_new()) != NULL;
     if (ok)
         ts_rounds_state_trace(d->engine, "", t);
+    ok = ok && ts_trace_status(t, NULL) == TS_OK;
     for (size_t i = 0; ok && i < ts_trace_count(t); i++) {
         const ts_tensor *x = ts_trace_at(t, i);
         ts_sha256_add(sum[hash_of(x->name)], x->data, x->size);
@@ -147,6 +148,17 @@ static ts_status close_record(ts_run_draft *d, ts_status status, ts_error *err)
     return ts_out_close(&d->out, status, err);
 }
 
+/* The widest round that it is led along, or what suits the drafter. */
+static int64_t default_k(const ts_run_draft *d)
+{
+    int64_t k = 0;
+    for (size_t i = 0; i < d->n_guide; i++)
+        k = d->guide[i].k > k ? d->guide[i].k : k;
+    if (k > 0)
+        return k;
+    return d->weights->cfg.draft == TS_DRAFT_DFLASH ? d->weights->cfg.dflash.block - 1 : DEFAULT_K;
+}
+
 ts_status ts_run_draft_generate(ts_run_draft *d, ts_session *s, const ts_sampling *sampling,
                                 int (*say)(void *user, int32_t id), void *user, ts_generated *out, ts_error *err)
 {
@@ -159,7 +171,7 @@ ts_status ts_run_draft_generate(ts_run_draft *d, ts_session *s, const ts_samplin
     if (status)
         return status;
     if (d->k == 0)
-        d->k = d->weights->cfg.draft == TS_DRAFT_DFLASH ? d->weights->cfg.dflash.block - 1 : DEFAULT_K;
+        d->k = default_k(d);
     const int64_t wanted = (int64_t)s->n_ids + s->n + d->k, most = s->weights->cfg.max_positions;
     const ts_runner_options o = {.engine = s->engine,
                                  .profile = s->profile,
@@ -206,10 +218,12 @@ void ts_run_draft_report(const ts_run_draft *d)
 {
     if (!d->kind)
         return;
-    const double k = d->proposed ? (double)d->proposed : 1, n = d->n ? (double)d->n : 1;
-    fprintf(stderr, "%lld rounds, %lld of %lld proposals accepted (%.1f %%), %.2f tokens a round\n",
-            (long long)d->n, (long long)d->accepted, (long long)d->proposed, 100 * (double)d->accepted / k,
-            1 + (double)d->accepted / n);
+    fprintf(stderr, "%lld rounds, %lld of %lld proposals accepted", (long long)d->n, (long long)d->accepted,
+            (long long)d->proposed);
+    if (d->proposed > 0)
+        fprintf(stderr, " (%.1f %%), %.2f tokens a round", 100 * (double)d->accepted / (double)d->proposed,
+                (double)d->emitted / (double)d->n);
+    fputc('\n', stderr);
 }
 
 void ts_run_draft_close(ts_run_draft *d)

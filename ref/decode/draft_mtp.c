@@ -53,6 +53,8 @@ ts_status ts_mtp_propose(ts_drafter *d, const int32_t *ids, int64_t n, int k, ts
     const ts_round_engine *e = d->g->engine;
     int64_t rows;
     ts_status status = feed(d, ids, (size_t)n + 1, d->logits, &rows, err);
+    if (!status && rows < 1)
+        return ts_fail(err, TS_BAD, NULL, "mtp", "no row waits for the anchor");
     const void *last = ts_round_row(e->dtype, d->out, rows - 1, d->g->drafter->C);
     for (int i = 0; i < k && !status; i++) {
         if (i > 0) {

@@ -145,7 +145,8 @@ static ts_status check_prompt(const ts_speculation *g, const int32_t *prompt, si
     return TS_OK;
 }
 
-ts_status ts_speculator_prefill(ts_speculator *s, const int32_t *prompt, size_t n, ts_error *err)
+/* led: the first token in place of this engine's own, or NULL */
+static ts_status prefill(ts_speculator *s, const int32_t *prompt, size_t n, const int32_t *led, ts_error *err)
 {
     const ts_speculation *g = s->g;
     const ts_round_engine *e = g->engine;
@@ -165,7 +166,17 @@ ts_status ts_speculator_prefill(ts_speculator *s, const int32_t *prompt, size_t 
     }
     if (!status)
         status = e->keep(e->ctx, g->k + 1, err);
-    return status || g->max_new == 0 ? status : first(s, err);
+    if (status || g->max_new == 0)
+        return status;
+    if (!led)
+        return first(s, err);
+    emit(s, *led);
+    return TS_OK;
+}
+
+ts_status ts_speculator_prefill(ts_speculator *s, const int32_t *prompt, size_t n, ts_error *err)
+{
+    return prefill(s, prompt, n, NULL, err);
 }
 
 bool ts_speculator_done(const ts_speculator *s)
@@ -320,19 +331,13 @@ static double seconds_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Rounds until the run is over, or those of `along`. */
+/* The rounds of a record. */
 typedef struct {
     const ts_round *round;
     size_t n;
 } guide;
 
-/* The first token is theirs too. */
-static void lead_to(ts_speculator *s, int32_t anchor)
-{
-    s->ids[s->n - 1] = anchor;
-    s->stopped = ts_config_is_stop(s->g->target, anchor);
-}
-
+/* Until the run is over, or those of `along`. */
 static ts_status all_rounds(ts_speculator *s, const guide *along, ts_error *err)
 {
     ts_status status = TS_OK;
@@ -346,10 +351,8 @@ static ts_status run(ts_speculator *s, const int32_t *prompt, size_t n_prompt, c
                      ts_generated *out, ts_error *err)
 {
     const double start = seconds_now();
-    ts_status status = ts_speculator_prefill(s, prompt, n_prompt, err);
+    ts_status status = prefill(s, prompt, n_prompt, along && along->n > 0 ? &along->round[0].anchor : NULL, err);
     const double filled = seconds_now();
-    if (!status && along && along->n > 0)
-        lead_to(s, along->round[0].anchor);
     if (!status)
         status = all_rounds(s, along, err);
     if (status)

@@ -66,7 +66,8 @@ ts_status ts_speculator_prefill(ts_speculator *s, const int32_t *prompt, size_t 
 ts_status ts_speculator_round(ts_speculator *s, int k, ts_round *out, ts_error *err);
 /* The same round, recorded as this engine has it, but what goes out is what `outcome` emitted in its place: the
  * engine is led along another's stream, so that two engines' rounds can be told apart one by one. TS_BAD: outcome
- * is of another n or anchor. */
+ * is of another n or anchor, emitted nothing or an id outside the vocabulary; TS_USAGE: its k is above this run's.
+ */
 ts_status ts_speculator_follow(ts_speculator *s, const ts_round *outcome, ts_round *out, ts_error *err);
 /* A stop id was emitted, or max_new ids were, or a callback had enough. */
 bool ts_speculator_done(const ts_speculator *s);

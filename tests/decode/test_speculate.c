@@ -350,6 +350,41 @@ static void a_short_prompt_is_run_as_plain_generation_does(void **state)
     }
 }
 
+typedef struct {
+    int32_t id[8];
+    size_t n;
+} heard;
+
+static int hear(void *user, int32_t id)
+{
+    heard *h = user;
+    h->id[h->n++] = id;
+    return 0;
+}
+
+/* The first token is the record's too, also for those who listen. */
+static void the_leader_has_the_first_word(void **state)
+{
+    const fixture *f = *state;
+    play p;
+    heard h = {.n = 0};
+    ts_error err = {0};
+    ts_generated out = {0};
+    const ts_round along = {
+        .n = PROMPT, .anchor = 7, .k = 1, .draft = {9}, .a = 1, .final = 11, .n_emitted = 2, .emitted = {9, 11}};
+    begin(&p, f, f->m.mtp, "fast", 3, 8);
+    p.puppet.draft[0] = 5;
+    p.how.on_token = hear;
+    p.how.user = &h;
+    must(ts_speculate_along(&p.how, f->ids, PROMPT, &along, 1, &out, &err), &err);
+    assert_int_equal(out.n, 3);
+    assert_int_equal(h.n, 3);
+    assert_memory_equal(out.ids, ((int32_t[]){7, 9, 11}), 3 * sizeof *out.ids);
+    assert_memory_equal(out.ids, h.id, 3 * sizeof *out.ids);
+    free(out.ids);
+    end(&p);
+}
+
 static void bad_requests_are_refused(void **state)
 {
     const fixture *f = *state;
@@ -456,6 +491,7 @@ int main(void)
         cmocka_unit_test(rounds_shrink_before_the_capacity),
         cmocka_unit_test(rounds_fill_the_capacity),
         cmocka_unit_test(a_short_prompt_is_run_as_plain_generation_does),
+        cmocka_unit_test(the_leader_has_the_first_word),
         cmocka_unit_test(bad_requests_are_refused),
         cmocka_unit_test(a_row_without_a_law_fails_the_round),
     };

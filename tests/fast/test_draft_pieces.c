@@ -1,4 +1,5 @@
-/* More rows at once than the fast engine's pieces of 512, or a sliding drafter's ring of pages, hold. */
+/* More rows at once than the fast engine's pieces of 512, or a sliding drafter's ring of pages, hold; and a head
+ * that is not shared. */
 #include "decode/speculation.h"
 #include "num/philox.h"
 
@@ -117,11 +118,35 @@ static int teardown(void **state)
     return 0;
 }
 
+/* A GGUF block may have a head of its own: here the embedding's matrix plays it. */
+static void a_head_of_its_own(void **state)
+{
+    models m = *(models *)*state;
+    ts_weights own = *m.mtp;
+    const int64_t C = own.cfg.C, V = own.cfg.V;
+    float *hidden = calloc((size_t)C, sizeof *hidden), *z = calloc((size_t)(2 * V), sizeof *z);
+    const char *const engines[] = {"ref32", "fast"};
+    own.head = m.target->embed;
+    for (int64_t i = 0; i < C; i++)
+        hidden[i] = (float)(i % 7) - 3.0f;
+    for (int i = 0; i < 2; i++) {
+        ts_rounds *r = open_wide(&m, &own, engines[i]);
+        const ts_round_engine *e = ts_rounds_engine(r);
+        ts_error err = {0};
+        must(e->mtp(e->ctx, (int32_t[]){414}, hidden, 1, z + i * V, NULL, &err), &err);
+        ts_rounds_close(r);
+    }
+    assert_memory_equal(z, z + V, (size_t)V * sizeof *z);
+    free(hidden);
+    free(z);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_last_row_of_a_place_stays),
         cmocka_unit_test(a_prompt_of_two_pieces),
+        cmocka_unit_test(a_head_of_its_own),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

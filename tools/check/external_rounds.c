@@ -86,18 +86,19 @@ static bool near_list(comparison *c, const char *name, const double *got, int64_
 static bool same_rows(comparison *c, const char *name, const ts_round *r, bool integers)
 {
     const cJSON *rows = member(c, name);
+    const bool top = strcmp(name, "top") == 0;
+    const int width = top ? TS_ROUND_TOP : r->slots;
     bool ok = true;
     int i = 0;
     for (const cJSON *row = rows ? rows->child : NULL; row; row = row->next, i++) {
         int s = 0;
-        for (const cJSON *x = row->child; x && i < r->k; x = x->next, s++) {
-            const bool top = strcmp(name, "top") == 0;
+        for (const cJSON *x = row->child; x && i < r->k && s < width; x = x->next, s++) {
             if (integers)
                 ok &= x->valueint == r->cand[i][s] ? true : fail(c, name, i, r->cand[i][s], x->valuedouble);
             else
                 ok &= near(c, name, i, top ? r->top[i][s] : r->score[i][s], x);
         }
-        if (s != (strcmp(name, "top") == 0 ? TS_ROUND_TOP : r->slots))
+        if (s != width || cJSON_GetArraySize(row) != width)
             ok = fail(c, name, i, s, NONE);
     }
     return !rows || i == r->k ? ok : fail(c, name, i, r->k, NONE);

@@ -285,3 +285,16 @@ ts_status ts_bind_stack(ts_binder *b, const char *module, int64_t E, int64_t N, 
 {
     return bind(b, module, (shape){E, N, K}, out);
 }
+
+ts_status ts_bind_leftover(const ts_binder *b, const char *prefix)
+{
+    for (size_t i = 0; i < ts_checkpoint_count(b->ckpt); i++) {
+        const ts_tensor *t = ts_checkpoint_at(b->ckpt, i);
+        bool used = strncmp(t->name, prefix, strlen(prefix)) != 0;
+        for (size_t k = 0; k < b->n_used && !used; k++)
+            used = b->used[k] == t;
+        if (!used)
+            return ts_fail(b->err, TS_BAD, b->path, t->name, "the drafter has no such tensor");
+    }
+    return TS_OK;
+}

@@ -23,4 +23,7 @@ ts_status ts_bind_matrix(ts_binder *b, const char *module, int64_t N, int64_t K,
 /* E of them in one tensor [E,N,K], named with ".weight" or without: *out is [E*N,K]. */
 ts_status ts_bind_stack(ts_binder *b, const char *module, int64_t E, int64_t N, int64_t K, ts_matrix *out);
 
+/* TS_BAD: a tensor of that prefix that found no slot. A drafter with parts that this one lacks is another function. */
+ts_status ts_bind_leftover(const ts_binder *b, const char *prefix);
+
 #endif

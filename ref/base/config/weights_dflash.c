@@ -137,20 +137,6 @@ static ts_status bind_all(loader *l)
     return status;
 }
 
-/* Nothing may be left: a drafter with parts that this one lacks is another function. */
-static ts_status check_extras(const loader *l)
-{
-    for (size_t i = 0; i < ts_checkpoint_count(l->w->ckpt); i++) {
-        const ts_tensor *t = ts_checkpoint_at(l->w->ckpt, i);
-        bool used = false;
-        for (size_t k = 0; k < l->b.n_used && !used; k++)
-            used = l->b.used[k] == t;
-        if (!used)
-            return ts_fail(l->b.err, TS_BAD, l->b.path, t->name, "the drafter has no such tensor");
-    }
-    return TS_OK;
-}
-
 static ts_status bind_checkpoint(loader *l, const ts_weights *target)
 {
     ts_weights *w = l->w;
@@ -165,7 +151,7 @@ static ts_status bind_checkpoint(loader *l, const ts_weights *target)
     l->b.read = true;
     ts_status status = w->layer != NULL && l->b.used != NULL ? bind_all(l) : ts_no_memory(l->b.err, n);
     if (status == TS_OK)
-        status = check_extras(l);
+        status = ts_bind_leftover(&l->b, "");
     free(l->b.used);
     return status;
 }

@@ -15,20 +15,6 @@ static const struct {
     bool folded;
 } naming[] = {{"mtp.", false}, {"language_model.mtp.", true}};
 
-/* Nothing of the head may be left: one with parts that this one lacks is another function. */
-static ts_status check_extras(const ts_binder *b, const char *prefix)
-{
-    for (size_t i = 0; i < ts_checkpoint_count(b->ckpt); i++) {
-        const ts_tensor *t = ts_checkpoint_at(b->ckpt, i);
-        bool used = strncmp(t->name, prefix, strlen(prefix)) != 0;
-        for (size_t k = 0; k < b->n_used && !used; k++)
-            used = b->used[k] == t;
-        if (!used)
-            return ts_fail(b->err, TS_BAD, b->path, t->name, "the head has no such tensor");
-    }
-    return TS_OK;
-}
-
 static ts_status bind_hf(ts_binder *b, const ts_weights *target, ts_weights *w)
 {
     char name[64];
@@ -41,7 +27,7 @@ static ts_status bind_hf(ts_binder *b, const ts_weights *target, ts_weights *w)
             continue;
         w->folded = naming[i].folded;
         ts_status status = ts_bind_mtp(b, naming[i].prefix, 0, target, w);
-        return status == TS_OK ? check_extras(b, naming[i].prefix) : status;
+        return status == TS_OK ? ts_bind_leftover(b, naming[i].prefix) : status;
     }
     return ts_fail(b->err, TS_BAD, b->path, "mtp.norm.weight", "missing: no head of multi-token prediction");
 }
@@ -49,12 +35,16 @@ static ts_status bind_hf(ts_binder *b, const ts_weights *target, ts_weights *w)
 static ts_status bind_gguf(ts_binder *b, const ts_gguf *g, const ts_weights *target, ts_weights *w)
 {
     int64_t n = 0;
+    char prefix[32];
     ts_status status = ts_gguf_opt_int(g, "nextn_predict_layers", &n, b->err);
     if (status == TS_OK && n != 1)
         status = ts_fail(b->err, TS_BAD, b->path, "nextn_predict_layers", "%lld heads; 1 is supported",
                          (long long)n);
     w->folded = true;
-    return status == TS_OK ? ts_bind_mtp(b, NULL, target->cfg.layers, target, w) : status;
+    snprintf(prefix, sizeof prefix, "blk.%lld.", (long long)target->cfg.layers);
+    if (status == TS_OK)
+        status = ts_bind_mtp(b, NULL, target->cfg.layers, target, w);
+    return status == TS_OK ? ts_bind_leftover(b, prefix) : status;
 }
 
 static ts_status bind_checkpoint(ts_checkpoint *ckpt, const ts_weights *target, const ts_quant *quant,

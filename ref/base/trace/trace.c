@@ -160,6 +160,13 @@ void ts_trace_put(ts_trace *t, const char *name, ts_dtype dtype, int ndim, const
         t->status = put_new(t, name, dtype, ndim, dim, data, size);
 }
 
+ts_status ts_trace_status(const ts_trace *t, ts_error *err)
+{
+    if (t->status != TS_OK && err != NULL)
+        *err = t->err;
+    return t->status;
+}
+
 size_t ts_trace_count(const ts_trace *t)
 {
     return t->count;

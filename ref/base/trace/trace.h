@@ -14,9 +14,11 @@ void ts_trace_free(ts_trace *t);
 /* Copies data. A second put under the same name appends rows (dim 0 grows; the other dims and the
  * dtype must agree), so that a run in pieces traces like a whole one. A NULL trace ignores it; NULL data says
  * that there was no memory for them.
- * Errors are kept and returned by ts_trace_write. */
+ * Errors are kept and returned by ts_trace_write and ts_trace_status. */
 void ts_trace_put(ts_trace *t, const char *name, ts_dtype dtype, int ndim, const int64_t *dim, const void *data);
 
+/* What was put is all there. */
+ts_status ts_trace_status(const ts_trace *t, ts_error *err);
 size_t ts_trace_count(const ts_trace *t);
 const ts_tensor *ts_trace_at(const ts_trace *t, size_t i); /* execution order */
 const ts_tensor *ts_trace_find(const ts_trace *t, const char *name);
