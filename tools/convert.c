@@ -74,7 +74,7 @@ static size_t put_vector(job *q, const ts_convert_item *i)
 /* Every matrix of a stack: a file may have some of its experts quantised. */
 static bool is_plain(const ts_convert_item *i)
 {
-    for (int64_t e = 0; e < (i->stack ? i->E : 1); e++)
+    for (int64_t e = 0; e < (i->stack && i->from == TS_FROM_WHOLE ? i->E : 1); e++)
         if (i->m[e].format != TS_W_BF16 && i->m[e].format != TS_W_F16 && i->m[e].format != TS_W_F32)
             return false;
     return true;
